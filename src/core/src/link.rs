@@ -1,0 +1,263 @@
+//! An open connection: a wire that moves messages, and a keeper of whatever carries them.
+//!
+//! The keeper lives outside the wire because rmcp drops a transport without closing it when a
+//! handshake fails, and because only the keeper can say how a process ended.
+
+use std::{
+    borrow::Cow,
+    fmt::{self, Debug},
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use futures::{FutureExt, future::BoxFuture};
+use rmcp::{
+    RoleClient,
+    service::{RxJsonRpcMessage, TxJsonRpcMessage},
+    transport::Transport as RmcpTransport,
+};
+
+/// A message to a server.
+pub type Outgoing = TxJsonRpcMessage<RoleClient>;
+/// A message from a server.
+pub type Incoming = RxJsonRpcMessage<RoleClient>;
+
+type Source = Box<dyn std::error::Error + Send + Sync>;
+
+/// Why an open link failed. One type for every wire, so that the gate can match on it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LinkError {
+    /// The server wants a log-in or a token.
+    #[error("the server asks for authorization (HTTP {status})")]
+    AuthorizationRequired {
+        /// 401 or 403.
+        status: u16,
+        /// The `WWW-Authenticate` header, as it is.
+        challenge: String,
+        /// The scope it asks for.
+        scope: Option<String>,
+    },
+    /// A message over the limit.
+    #[error("the server sent a message of more than {limit} bytes")]
+    TooLarge {
+        /// [`Limits::message_bytes`](crate::Limits::message_bytes).
+        limit: usize,
+    },
+    /// An HTTP status that is none of the expected ones.
+    #[error("`{host}` answered with HTTP status {status}")]
+    Status {
+        /// The status.
+        status: u16,
+        /// Who answered.
+        host: String,
+    },
+    /// A redirect, which is never followed.
+    #[error("`{host}` answered with a redirect (HTTP {status}), which is never followed")]
+    Redirect {
+        /// The status.
+        status: u16,
+        /// Who answered.
+        host: String,
+    },
+    /// The session ended on the server's side; the call was not repeated.
+    #[error("the server no longer knows this session (HTTP 404)")]
+    SessionExpired,
+    /// Something that is no MCP answer.
+    #[error("`{host}` did not answer with an MCP message: {what}")]
+    NotMcp {
+        /// Who answered.
+        host: String,
+        /// What came instead, without its text.
+        what: String,
+    },
+    /// Nobody answered.
+    #[error("`{host}` could not be reached")]
+    Unreachable {
+        /// Who was asked.
+        host: String,
+        /// Why.
+        #[source]
+        source: Source,
+    },
+    /// The link was closed.
+    #[error("the link is closed")]
+    Closed,
+    /// Writing or reading failed.
+    #[error("the link broke")]
+    Broken(#[source] Source),
+}
+
+/// Where a wire leaves the reason when messages end, which rmcp has no word for.
+#[derive(Debug, Clone, Default)]
+pub struct Failure(Arc<Mutex<Option<LinkError>>>);
+
+impl Failure {
+    /// Notes the reason; the first one stays.
+    pub fn set(&self, error: LinkError) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+    }
+
+    /// Takes the reason, if there is one.
+    #[must_use]
+    pub fn take(&self) -> Option<LinkError> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// The object-safe twin of rmcp's client transport.
+///
+/// # Behaviour
+///
+/// - [`send`](Self::send) does not borrow: the future is spawned. Messages arrive in the order of the
+///   calls to `send`.
+/// - [`receive`](Self::receive) is cancel-safe: it is polled in a `select!` and dropped whenever another
+///   branch is ready.
+/// - `None` from `receive` is final; [`failure`](Self::failure) then holds the reason, or nothing where the
+///   other side simply ended.
+pub trait Wire: Send {
+    /// Sends one message.
+    fn send(&mut self, message: Outgoing) -> BoxFuture<'static, Result<(), LinkError>>;
+    /// The next message.
+    fn receive(&mut self) -> BoxFuture<'_, Option<Incoming>>;
+    /// Tells the other side that nothing more will be sent.
+    fn close(&mut self) -> BoxFuture<'_, Result<(), LinkError>>;
+    /// Where the reason will be.
+    fn failure(&self) -> Failure;
+}
+
+/// How what carries a link ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// A process ended by itself with this status.
+    Code(i32),
+    /// A process was ended by this signal.
+    Signal(i32),
+    /// Nothing ran, or nothing is known.
+    Unknown,
+}
+
+impl fmt::Display for Exit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Code(code) => write!(f, "exit status {code}"),
+            Self::Signal(signal) => write!(f, "signal {signal}"),
+            Self::Unknown => f.write_str("no exit status"),
+        }
+    }
+}
+
+/// Watches and ends what carries a link: a process tree, an HTTP session, nothing.
+#[async_trait]
+pub trait Keeper: Debug + Send + Sync {
+    /// Completes once it ended, by itself or not; never where nothing can end. Cancel-safe.
+    async fn ended(&self) -> Exit;
+    /// The last of what the server wrote to its standard error, escaped for display.
+    fn stderr_tail(&self) -> String;
+    /// Ends everything that belongs to the link, also after a clean exit; idempotent. `grace` is
+    /// waited twice at most: after the end of input and after the polite signal.
+    async fn close(&self, grace: Duration) -> Exit;
+}
+
+/// For links that run nothing.
+#[derive(Debug, Default)]
+pub struct NoKeeper;
+
+#[async_trait]
+impl Keeper for NoKeeper {
+    async fn ended(&self) -> Exit {
+        std::future::pending().await
+    }
+
+    fn stderr_tail(&self) -> String {
+        String::new()
+    }
+
+    async fn close(&self, _grace: Duration) -> Exit {
+        Exit::Unknown
+    }
+}
+
+/// An open connection to one server. Opaque: what is sent over it is the session's to decide.
+pub struct Link {
+    wire: Box<dyn Wire>,
+    keeper: Arc<dyn Keeper>,
+}
+
+impl Debug for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Link").field("keeper", &self.keeper).finish_non_exhaustive()
+    }
+}
+
+impl Link {
+    /// A link of one's own wire and keeper.
+    ///
+    /// A wire whose answers pass through [`Pending`](crate::raw::Pending) hands results over untouched; those
+    /// of any other are written again from rmcp's model.
+    pub fn new(wire: impl Wire + 'static, keeper: impl Keeper + 'static) -> Self {
+        Self { wire: Box::new(wire), keeper: Arc::new(keeper) }
+    }
+
+    /// Any rmcp client transport. `error` says what its errors mean.
+    pub fn rmcp<T>(transport: T, keeper: impl Keeper + 'static, error: fn(T::Error) -> LinkError) -> Self
+    where
+        T: RmcpTransport<RoleClient> + 'static,
+    {
+        Self::new(Adapted { transport, error }, keeper)
+    }
+
+    pub(crate) fn into_parts(self) -> (LinkTransport, Arc<dyn Keeper>, Failure) {
+        let failure = self.wire.failure();
+        (LinkTransport(self.wire), self.keeper, failure)
+    }
+}
+
+struct Adapted<T: RmcpTransport<RoleClient>> {
+    transport: T,
+    error: fn(T::Error) -> LinkError,
+}
+
+impl<T: RmcpTransport<RoleClient> + 'static> Wire for Adapted<T> {
+    fn send(&mut self, message: Outgoing) -> BoxFuture<'static, Result<(), LinkError>> {
+        let error = self.error;
+        self.transport.send(message).map(move |sent| sent.map_err(error)).boxed()
+    }
+
+    fn receive(&mut self) -> BoxFuture<'_, Option<Incoming>> {
+        self.transport.receive().boxed()
+    }
+
+    fn close(&mut self) -> BoxFuture<'_, Result<(), LinkError>> {
+        let error = self.error;
+        self.transport.close().map(move |closed| closed.map_err(error)).boxed()
+    }
+
+    fn failure(&self) -> Failure {
+        Failure::default()
+    }
+}
+
+/// What rmcp serves.
+pub(crate) struct LinkTransport(Box<dyn Wire>);
+
+impl RmcpTransport<RoleClient> for LinkTransport {
+    type Error = LinkError;
+
+    fn name() -> Cow<'static, str> {
+        "portcullis link".into()
+    }
+
+    fn send(&mut self, message: Outgoing) -> impl Future<Output = Result<(), LinkError>> + Send + 'static {
+        self.0.send(message)
+    }
+
+    fn receive(&mut self) -> impl Future<Output = Option<Incoming>> + Send {
+        self.0.receive()
+    }
+
+    fn close(&mut self) -> impl Future<Output = Result<(), LinkError>> + Send {
+        self.0.close()
+    }
+}
