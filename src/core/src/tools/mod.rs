@@ -1,5 +1,11 @@
 //! Tools as their servers define them, and what a person and a model see of them.
 
+mod diff;
+mod entry;
+mod export;
 mod pin;
 
+pub use diff::difference;
+pub use entry::{RefusedTool, Tool, ToolList};
+pub use export::{ExportShape, ToolDescriptor};
 pub use pin::Pin;
