@@ -3,6 +3,7 @@
 mod corpus;
 mod fixtures;
 mod properties;
+mod rules;
 
 use portcullis::{
     diagnostic::{Diagnostic, Severity},

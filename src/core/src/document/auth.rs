@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 use super::{
     Step, address,
     findings::{Path, shown},
-    node::Node,
+    node::{Node, Value},
     suggest,
     value::{self, Place},
 };
@@ -19,7 +19,7 @@ const HELP: &str =
 
 /// Reads `auth`; another host's shape is refused.
 pub(super) fn read(step: &mut Step<'_, '_>, node: &Node<'_>, path: &Path<'_>, place: Place<'_>) -> Option<Json> {
-    if super::tables::is_null(node) {
+    if matches!(node.value, Value::Null) {
         let _ = step
             .findings
             .say(Code::ValueType, node.span.clone(), path, format!("{place} must be an object, not `null`"))

@@ -179,7 +179,7 @@ fn ambiguous<'a>(step: &mut Step<'_, '_>, server: Server<'_>, member: &Member<'a
                 &path,
                 format!("`{name}` on {on} has no unit: some hosts read seconds, others milliseconds"),
             )
-            .help(format!("write `{TIMEOUT_MS}`, in milliseconds"));
+            .help(format!("write `{TIMEOUT_MS}` with a number of milliseconds, such as `60000` for a minute"));
         // Two renamed keys would collide.
         if slots.get(TIMEOUT_MS).is_none() && !std::mem::replace(&mut slots.offered, true) {
             let rename = || replace(&member.span, format!("\"{TIMEOUT_MS}\""));
@@ -226,17 +226,24 @@ fn other(step: &mut Step<'_, '_>, server: Server<'_>, member: &Member<'_>) {
             let _ = step.findings.say(Code::FieldIgnored, member.span.clone(), &path, message);
         }
         None => {
-            let meant = MEANT.iter().find(|(name, _)| *name == member.name).map(|(_, field)| *field);
-            let meant = meant.filter(|field| known(step.kinds).any(|name| name == *field));
-            let aliases = ALIASES.iter().map(|alias| alias.name);
-            let near = meant.or_else(|| suggest::nearest(&member.name, known(step.kinds).chain(aliases)));
-            let help = match near {
-                Some(field) => format!("did you mean `{field}`? otherwise remove it"),
-                None => "remove it; a note for yourself can stand under a name that starts with `_` or `x-`".to_owned(),
-            };
             let message = format!("{} {on} is not a field that is known here", shown(&member.name));
-            let _ = step.findings.say(Code::FieldUnsupported, member.span.clone(), &path, message).help(help);
+            let kinds = step.kinds;
+            let _ = step
+                .findings
+                .say(Code::FieldUnsupported, member.span.clone(), &path, message)
+                .help_with(|| meant(kinds, &member.name));
         }
+    }
+}
+
+/// What to write instead of an unknown key.
+fn meant(kinds: &[&'static TransportKind], name: &str) -> String {
+    let meant = MEANT.iter().find(|(key, _)| *key == name).map(|(_, field)| *field);
+    let meant = meant.filter(|field| known(kinds).any(|name| name == *field));
+    let aliases = ALIASES.iter().map(|alias| alias.name);
+    match meant.or_else(|| suggest::nearest(name, known(kinds).chain(aliases))) {
+        Some(field) => format!("did you mean `{field}`? otherwise remove it"),
+        None => "remove it; a note for yourself can stand under a name that starts with `_` or `x-`".to_owned(),
     }
 }
 

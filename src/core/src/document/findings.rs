@@ -112,6 +112,11 @@ impl Said<'_> {
         self
     }
 
+    /// The same, made only where it is kept.
+    pub(super) fn help_with(self, help: impl FnOnce() -> String) -> Self {
+        if self.0.is_some() { self.help(help()) } else { self }
+    }
+
     /// A change that mends it.
     pub(super) fn fix(mut self, title: impl Into<String>, edits: Vec<Edit>) -> Self {
         if let Some(diagnostic) = &mut self.0 {

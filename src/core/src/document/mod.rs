@@ -5,9 +5,9 @@
 //! network. No value of `env`, `headers`, `auth` or a URL, and no argument, is ever repeated in a
 //! diagnostic.
 //!
-//! The way of a text: [`shape`] tells what is no JSON, [`reader`] makes a tree of it, [`wrapper`]
-//! finds the servers, [`fields`] sorts their keys, [`kind`] tells the transport, [`value`] checks
-//! the values, [`server`] puts a definition together.
+//! The way of a text: `shape` tells what is no JSON, `reader` makes a tree of it, `wrapper`
+//! finds the servers, `fields` sorts their keys, `kind` tells the transport, `value` checks
+//! the values, `server` puts a definition together.
 
 mod address;
 mod auth;

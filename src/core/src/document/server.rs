@@ -96,7 +96,8 @@ fn foreign(step: &mut Step<'_, '_>, server: Server<'_>, kind: &TransportKind, sl
         let _ = step.findings.say(Code::FieldIgnored, slot.member.span.clone(), &path, message);
         return;
     }
-    let message = format!("`{name}` is for {} (`{}`), and {on} is {}", owner.summary, owner.name, kind.summary);
+    let is = if kind.refusal.is_some() { "is not one".to_owned() } else { format!("is {}", kind.summary) };
+    let message = format!("`{name}` is for {} (`{}`), and {on} {is}", owner.summary, owner.name);
     let help = match (slot.field, kind.fields.iter().find(|field| field.name == "headers")) {
         ("env", Some(_)) => "remove it; what the server should receive belongs into `headers`".to_owned(),
         ("headers" | "auth", None) => "remove it; what the program should receive belongs into `env`".to_owned(),

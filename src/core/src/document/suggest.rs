@@ -38,7 +38,7 @@ mod tests {
             assert!(is_near(word, known), "{word}");
         }
         for (word, known) in [("dev", "env"), ("trusted", "timeout"), ("roots", "url")] {
-            assert!(!is_near(word, known) || word == "dev", "{word}");
+            assert!(!is_near(word, known), "{word}");
         }
         assert!(!is_near(&"x".repeat(1 << 20), "url"));
         assert_eq!(nearest("haeders", ["url", "headers"].into_iter()), Some("headers"));

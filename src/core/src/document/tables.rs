@@ -1,6 +1,6 @@
 //! How each key that is not ours is read, as data.
 
-use super::node::{Node, Value};
+use super::node::Node;
 use crate::diagnostic::Code;
 
 /// A key of another host, its meaning, and what to do about it.
@@ -61,7 +61,7 @@ pub(super) fn treat(name: &str, value: &Node<'_>) -> Option<Treated> {
     }
     Some(Treated::Ignored(match rule.harmless {
         Harmless::Always => rule.message,
-        _ => "says what is so anyway",
+        _ => "changes nothing with this value",
     }))
 }
 
@@ -111,7 +111,7 @@ const fn grant(name: &'static str) -> Rule {
         harmless: Harmless::Nothing,
         otherwise: Code::ApprovalDropped,
         message: "approves calls in advance; a document cannot do that here, and it is left out",
-        help: "answer `always` to a question of a tool that you want to run without asking",
+        help: "approve calls here when you are asked; one of the answers is `always`",
     }
 }
 
@@ -119,8 +119,8 @@ const fn refused(name: &'static str, message: &'static str, help: &'static str) 
     Rule { name, harmless: Harmless::Never, otherwise: Code::FieldUnsupported, message, help }
 }
 
-const TOOLS: &str = "chooses tools, and all of them would be offered without it";
-const TOOLS_HELP: &str = "remove it; you choose the tools once the server is known, and a new one is off until then";
+const TOOLS: &str = "chooses tools, which a document cannot do here";
+const TOOLS_HELP: &str = "remove it; all tools are off until you choose them, once the server is known";
 const LOGIN: &str = "is another host's way to log in, which is not read here";
 const LOGIN_HELP: &str =
     "write `\"auth\": {\"type\": \"oauth\"}`, or `{\"type\": \"bearer\", \"token\": \"${secret:NAME}\"}`";
@@ -175,8 +175,8 @@ const RULES: &[Rule] = &[
         harmless: Harmless::Nothing,
         ..refused(
             "mcp",
-            "says which servers may run, and all of them could without it",
-            "remove it, and remove the servers that it keeps out",
+            "holds other servers, or rules about which may run, and neither is read here",
+            "remove it; move servers in it beside the others, and remove those that it keeps out",
         )
     },
     refused(
@@ -194,8 +194,3 @@ const RULES: &[Rule] = &[
     refused("autoRestart", "restarts the server by itself; here a person starts it again", "remove it"),
     refused("auth", LOGIN, LOGIN_HELP),
 ];
-
-/// A value in words that fit "must be …".
-pub(super) fn is_null(node: &Node<'_>) -> bool {
-    matches!(node.value, Value::Null)
-}

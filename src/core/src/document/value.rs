@@ -81,6 +81,7 @@ fn wrong(step: &mut Step<'_, '_>, node: &Node<'_>, path: &Path<'_>, place: Place
         }
         _ => {
             let _ = said.help(match place.value {
+                _ if wanted == "a text" => "write one text, in double quotes",
                 FieldValue::Texts => "write a list, one text for each argument: `[\"-y\", \"…\"]`",
                 FieldValue::Environment | FieldValue::Headers => "write an object of texts: `{\"NAME\": \"value\"}`",
                 _ => "write one text, in double quotes",
@@ -162,7 +163,11 @@ fn entries(step: &mut Step<'_, '_>, node: &Node<'_>, path: &Path<'_>, place: Pla
         }
         if let Some(reason) = unusable(place.value, name) {
             let what = if place.value == FieldValue::Headers { "a header" } else { "a variable" };
-            let message = format!("{place} cannot be the name of {what}: {reason}");
+            let message = if name.is_empty() {
+                format!("`{}` on {} holds {what} without a name", place.field, place.server.shown)
+            } else {
+                format!("{place} cannot be the name of {what}: {reason}")
+            };
             let help = if place.value == FieldValue::Headers {
                 "use letters, digits and `-`"
             } else {
@@ -180,7 +185,7 @@ fn entries(step: &mut Step<'_, '_>, node: &Node<'_>, path: &Path<'_>, place: Pla
 /// Why `name` cannot name a variable or a header.
 fn unusable(value: FieldValue, name: &str) -> Option<&'static str> {
     if name.is_empty() {
-        return Some("it is empty");
+        return Some("");
     }
     if value == FieldValue::Headers {
         let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);

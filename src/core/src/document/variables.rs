@@ -33,7 +33,12 @@ pub(super) fn check(step: &mut Step<'_, '_>, node: &Node<'_>, text: &str, path: 
                 if let Some((code, message, help)) = problem(step, reference, whole, place) {
                     let _ = step.findings.say(code, span, path, message).help(help);
                 } else {
-                    let message = format!("{} in {place} {}", shown(&reference.to_string()), source(reference));
+                    // As it is written, unless that holds a default, which may be a secret.
+                    let name = match reference {
+                        Reference::Variable { default: Some(_), .. } => shown(&reference.to_string()),
+                        _ => shown(written),
+                    };
+                    let message = format!("{name} in {place} {}", source(reference));
                     let _ = step.findings.say(Code::Variable, span, path, message);
                 }
             }
@@ -72,6 +77,7 @@ fn problem(
             Code::VariableUnsupported,
             format!("{name} in {place} is filled in only in `env`, `headers` and `auth`"),
             match place.value {
+                _ if *reference == Reference::Keep => "write the value itself; only those of secret fields are kept",
                 FieldValue::Texts => "pass the secret in `env` where the program reads it there; arguments can be seen by every program of this machine",
                 FieldValue::Url => "send the secret in `headers`; an address ends up in logs",
                 _ => "write the value itself, or `${NAME}` for a variable of your environment",

@@ -112,13 +112,14 @@ fn no_wrapper(root: &Node<'_>, members: &[Member<'_>], findings: &mut Findings<'
     };
     if let Some((member, host)) = known.or_else(near) {
         let name = shown(&member.name);
-        let message = match host {
-            Some(host) => format!("{MISSING}; {name} is the wrapper of {host}"),
-            None => format!("{MISSING}; {name} is not spelled like either"),
+        let nested = member.value.members().and_then(|inner| inner.iter().find(|inner| is_wrapper(&inner.name)));
+        let message = match (nested, host) {
+            (Some(inner), _) => format!("{MISSING}; {} is inside {name}, one level too deep", shown(&inner.name)),
+            (None, Some(host)) => format!("{MISSING}; {name} is the wrapper of {host}"),
+            (None, None) => format!("{MISSING}; {name} is not spelled like either"),
         };
         let said = findings.say(Code::NoWrapper, 0..0, &Path::ROOT, message);
-        if let Some(inner) = member.value.members().and_then(|inner| inner.iter().find(|inner| is_wrapper(&inner.name)))
-        {
+        if let Some(inner) = nested {
             let _ = said.help(format!(
                 "remove {name} and its braces, so that {} stands at the top of the document",
                 shown(&inner.name)
@@ -154,7 +155,7 @@ pub(super) fn beside(step: &mut Step<'_, '_>, members: &[Member<'_>]) {
         let path = Path::ROOT.key(&member.name);
         match tables::treat(&member.name, &member.value) {
             Some(Treated::Refused { code, message, help }) => {
-                fields::refuse(step, member, &path, code, message, help, "at the top of the document")
+                fields::refuse(step, member, &path, code, message, help, "at the top of the document");
             }
             _ => {
                 let other = FOREIGN.iter().find(|(name, _)| *name == member.name);

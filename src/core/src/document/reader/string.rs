@@ -79,7 +79,7 @@ impl<'a> Reader<'a, '_, '_> {
         let span = start..self.at;
         let inner = self.text.get(start + 1..self.at.saturating_sub(1)).unwrap_or_default();
         let simple = !inner.contains(['"', '\\']) && self.text[span.clone()].ends_with('\'') && span.len() > 1;
-        let said = self.say(span.clone(), "text stands in double quotes, not in single ones");
+        let said = self.say(span.clone(), "single quotes around a text, which JSON writes in double quotes");
         if simple {
             let edits = vec![replace(&(span.start..span.start + 1), "\""), replace(&(span.end - 1..span.end), "\"")];
             let _ = said.fix("write double quotes", edits);

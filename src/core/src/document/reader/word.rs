@@ -52,7 +52,7 @@ impl<'a> Reader<'a, '_, '_> {
                 "write decimal digits without leading zeros or a `+`, or put it in double quotes if it is a text",
             );
         } else {
-            self.unquoted(&span, "text stands in double quotes");
+            self.unquoted(&span, "a text without double quotes around it");
         }
     }
 
@@ -65,10 +65,10 @@ impl<'a> Reader<'a, '_, '_> {
         self.last = end;
         let name = &self.text[start..end];
         if self.confused || !self.text[end..].trim_start().starts_with(':') {
-            self.unquoted(&(start..end), "a name stands in double quotes");
+            self.unquoted(&(start..end), "a name without double quotes around it");
             return Cow::Borrowed("");
         }
-        self.unquoted(&(start..end), &format!("the name {} stands in double quotes", shown(name)));
+        self.unquoted(&(start..end), &format!("the name {} has no double quotes around it", shown(name)));
         Cow::Borrowed(name)
     }
 
