@@ -1,0 +1,88 @@
+//! Every document of `fixtures/documents`, and what a person is told about it.
+
+use std::{collections::BTreeSet, fs, path::PathBuf};
+
+use portcullis::{
+    diagnostic::Code,
+    document::{ExportFormat, ExportSecrets, export},
+};
+
+use super::{KINDS, assert_sound, read, render};
+
+fn documents() -> Vec<(String, Vec<u8>)> {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../fixtures/documents");
+    let mut found: Vec<_> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some())
+        .map(|path| (path.file_name().unwrap().to_str().unwrap().to_owned(), fs::read(&path).unwrap()))
+        .collect();
+    found.sort();
+    found
+}
+
+#[test]
+fn a6_each_document_says_what_is_wrong_with_it() {
+    for (name, text) in documents() {
+        let parsed = read(&text);
+        assert_sound(&text, &parsed);
+        let mut shown = render(&parsed.diagnostics);
+        if let Some(document) = &parsed.document {
+            shown.push_str("---\n");
+            shown.push_str(&export(document, KINDS, ExportFormat::Canonical, ExportSecrets::Keep));
+        }
+        insta::with_settings!({ prepend_module_to_snapshot => false, snapshot_path => "../snapshots/documents", omit_expression => true }, {
+            insta::assert_snapshot!(name, shown);
+        });
+    }
+}
+
+#[test]
+fn a6_every_code_has_a_document() {
+    let found: BTreeSet<Code> =
+        documents().iter().flat_map(|(_, text)| read(text).diagnostics).map(|found| found.code).collect();
+    // Found on saving, where it is known what is stored; and a size that no fixture should have.
+    let elsewhere = [Code::KeepUnknown, Code::TooLarge];
+    let missing: Vec<_> = Code::ALL.iter().filter(|code| !found.contains(code) && !elsewhere.contains(code)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+#[test]
+fn a6_a_document_named_after_a_code_shows_it() {
+    for (name, text) in documents() {
+        let stem = name.split(['.', '_']).next().unwrap();
+        if Code::ALL.iter().any(|code| code.as_str() == stem) {
+            assert!(super::codes(&read(&text)).contains(&stem), "{name}");
+        }
+    }
+}
+
+/// Applies every fix alone: none may make a document worse, and what it says is mended is gone.
+#[test]
+fn a6_a_fix_mends_what_it_belongs_to() {
+    for (name, text) in documents() {
+        for found in read(&text).diagnostics {
+            for fix in &found.fixes {
+                let mut edits = fix.edits.clone();
+                edits.sort_by_key(|edit| std::cmp::Reverse(edit.start));
+                let mut mended = text.clone();
+                for edit in edits {
+                    mended.splice(edit.start..edit.end, edit.text.bytes());
+                }
+                let left = read(&mended).diagnostics;
+                let same = |other: &&portcullis::diagnostic::Diagnostic| {
+                    other.code == found.code && other.message == found.message && other.pointer == found.pointer
+                };
+                let before = read(&text).diagnostics.iter().filter(same).count();
+                let after = left.iter().filter(same).count();
+                assert!(
+                    after < before,
+                    "{name}: {}\n{}\n{}",
+                    fix.title,
+                    found.message,
+                    String::from_utf8_lossy(&mended)
+                );
+            }
+        }
+    }
+}

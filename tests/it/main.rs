@@ -1,0 +1,5 @@
+//! One integration binary, a module per capability.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "helpers of tests fail as tests do")]
+
+mod documents;
