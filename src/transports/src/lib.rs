@@ -3,6 +3,7 @@
 //! Each registers itself; a host names this crate (`use portcullis_transports as _;`) and compares
 //! [`NAMES`] at start, since a crate that nothing names is dropped by the linker without a word.
 
+pub mod process;
 pub mod sse;
 pub mod stdio;
 pub mod streamable_http;
