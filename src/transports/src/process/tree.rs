@@ -57,6 +57,11 @@ impl Tree {
     }
 
     #[cfg(test)]
+    pub(crate) fn group_now(&self) {
+        self.group.order(Order::Now);
+    }
+
+    #[cfg(test)]
     pub(crate) fn stderr_len(&self) -> usize {
         self.stderr.len()
     }
