@@ -5,7 +5,12 @@
 //! program sees an allow-list of the host's environment and what the definition declares. See
 //! [`crate::process`] for how its whole tree is ended.
 
-use std::{ffi::OsString, fmt, path::PathBuf, sync::Arc};
+use std::{
+    ffi::OsString,
+    fmt,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use async_trait::async_trait;
 use portcullis::{
@@ -214,10 +219,10 @@ fn reads(definition: &Definition) -> Vec<String> {
     found
 }
 
-fn warnings(target: &str, program: &std::path::Path, arguments: &[String], directory: &std::path::Path) -> Vec<String> {
+fn warnings(target: &str, program: &Path, arguments: &[String], directory: &Path) -> Vec<String> {
     let mut found = Vec::new();
     if let Some(why) = runs_its_arguments(program, arguments) {
-        found.push(format!("`{}` {why}", portcullis::display::escape(target)));
+        found.push(format!("`{target}` {why}"));
     }
     if program::anybody_can_replace(program) {
         found.push("the program lies where every user of this machine can replace it".to_owned());
@@ -229,7 +234,7 @@ fn warnings(target: &str, program: &std::path::Path, arguments: &[String], direc
 }
 
 /// Whether the code that runs stands in an argument.
-fn runs_its_arguments(program: &std::path::Path, arguments: &[String]) -> Option<&'static str> {
+fn runs_its_arguments(program: &Path, arguments: &[String]) -> Option<&'static str> {
     const SHELLS: &[&str] = &["sh", "bash", "zsh", "dash", "ash", "ksh", "mksh", "fish", "csh", "tcsh"];
     const WINDOWS_SHELLS: &[&str] = &["cmd", "powershell", "pwsh"];
     const INTERPRETERS: &[&str] = &["node", "bun", "deno", "python", "perl", "ruby", "php", "lua", "osascript"];

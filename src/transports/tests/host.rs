@@ -1,6 +1,7 @@
 //! What is left of a server when its host ends, in every way a host can end.
 
 #![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::{
     env, fs,

@@ -30,7 +30,7 @@ pub(crate) fn directory(written: Option<&str>, surroundings: &Surroundings) -> R
             })?
             .to_owned(),
     };
-    let directory = absolute(chosen, "cwd")?;
+    let directory = absolute(&chosen, "cwd")?;
     if !directory.is_dir() {
         return Err(TransportError::DirectoryMissing { directory: directory.to_string_lossy().into_owned() });
     }
@@ -59,7 +59,7 @@ pub(crate) fn find(
         } else {
             directory.or(surroundings.workspace_folder.as_deref()).ok_or_else(|| no_folder("command"))?.join(command)
         };
-        let program = absolute(place, "command")?;
+        let program = absolute(&place, "command")?;
         return match obstacle(&program) {
             None => Ok(program),
             Some(Obstacle::Missing) => {
@@ -75,7 +75,7 @@ pub(crate) fn find(
     let mut refused = None;
     for program in folders.iter().flat_map(|folder| spellings.iter().map(|name| folder.join(name))) {
         match obstacle(&program) {
-            None => return absolute(program, "command"),
+            None => return absolute(&program, "command"),
             Some(Obstacle::Missing) => {}
             Some(Obstacle::Unusable(reason)) => {
                 refused.get_or_insert_with(|| not_executable(&program, reason));
@@ -88,9 +88,10 @@ pub(crate) fn find(
     }))
 }
 
-/// Whether every user of this machine could put something else in the place of `path`.
+/// Whether every user of this machine could put something else in the place of `path`, or of what it
+/// is a link to.
 pub(crate) fn anybody_can_replace(path: &Path) -> bool {
-    system::anybody_can_replace(path)
+    system::anybody_can_replace(path) || fs::canonicalize(path).is_ok_and(|real| system::anybody_can_replace(&real))
 }
 
 enum Obstacle {
@@ -123,7 +124,7 @@ fn no_folder(field: &str) -> TransportError {
 }
 
 /// Without `.` and doubled slashes. `..` stays: behind a link it is not what it seems.
-fn absolute(path: PathBuf, field: &str) -> Result<PathBuf, TransportError> {
+fn absolute(path: &Path, field: &str) -> Result<PathBuf, TransportError> {
     let path: PathBuf = path.components().collect();
     if !path.is_absolute() {
         return Err(no_folder(field));
@@ -213,5 +214,7 @@ mod tests {
         fs::set_permissions(&open, fs::Permissions::from_mode(0o1777)).unwrap();
         assert!(!anybody_can_replace(&open.join("inner/tool")));
         assert!(anybody_can_replace(&open.join("inner")));
+        std::os::unix::fs::symlink(open.join("inner"), folder.path().join("link")).unwrap();
+        assert!(anybody_can_replace(&folder.path().join("link")));
     }
 }

@@ -1,6 +1,6 @@
 //! Plans and openings of real programs.
 
-use std::{fs, os::unix::fs::symlink, path::Path, time::Duration};
+use std::{fs, os::unix::fs::symlink, time::Duration};
 
 use portcullis::{
     link::{Exit, Keeper, Wire},
