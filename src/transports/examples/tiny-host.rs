@@ -1,12 +1,13 @@
 //! The smallest host: opens one program and waits. Tests end it in every way there is.
 //!
-//! `tiny-host PROGRAM ARGS…` prints `up` and does what the first line of its input says: `quit`,
-//! `panic` or `leave` (without closing anything).
+//! `tiny-host PROGRAM ARGS…` prints `up` and does what its input says, line by line: `again` opens
+//! the program once more, `quit`, `panic` or `leave` (without closing anything) end it.
 
 #![allow(clippy::print_stdout, clippy::panic, clippy::unwrap_used, reason = "it is there to fail")]
 
 use portcullis::{
-    Definition, reference::Surroundings, serde_json::json, testing::consent_to, tokio, transport::OpenContext,
+    Definition, link::Link, reference::Surroundings, serde_json::json, testing::consent_to, tokio,
+    transport::OpenContext,
 };
 
 fn main() {
@@ -24,15 +25,22 @@ async fn host() {
         workspace_folder: std::env::current_dir().ok(),
         home: None,
     };
-    let context = OpenContext { surroundings: surroundings.clone(), ..OpenContext::default() };
-    let plan = (portcullis_transports::stdio::KIND.build)().plan(&definition, &context).unwrap();
-    let consent = consent_to(plan.view());
-    let link = plan.open(consent, &surroundings).await.unwrap();
-    println!("up");
-    let order = tokio::task::spawn_blocking(|| std::io::stdin().lines().next()).await.unwrap();
-    match order.unwrap().unwrap().as_str() {
-        "panic" => panic!("on purpose, with {link:?}"),
-        "leave" => std::process::exit(0),
-        _ => drop(link),
+    let context = OpenContext { surroundings, ..OpenContext::default() };
+    let mut links = vec![open(&definition, &context).await];
+    loop {
+        println!("up");
+        let order = tokio::task::spawn_blocking(|| std::io::stdin().lines().next()).await.unwrap();
+        match order.transpose().unwrap().as_deref() {
+            Some("again") => links.push(open(&definition, &context).await),
+            Some("panic") => panic!("on purpose, with {links:?}"),
+            Some("leave") => std::process::exit(0),
+            _ => return,
+        }
     }
+}
+
+async fn open(definition: &Definition, context: &OpenContext) -> Link {
+    let plan = (portcullis_transports::stdio::KIND.build)().plan(definition, context).unwrap();
+    let consent = consent_to(plan.view());
+    plan.open(consent, &context.surroundings).await.unwrap()
 }

@@ -258,5 +258,6 @@ fn runs_its_arguments(program: &Path, arguments: &[String]) -> Option<&'static s
     (INTERPRETERS.contains(&name) && arguments.iter().any(code)).then_some("runs code that stands in an argument")
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests;

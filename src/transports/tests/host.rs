@@ -8,7 +8,7 @@ use std::{
     io::{BufRead, BufReader, Write},
     os::unix::process::CommandExt,
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::{Child, ChildStdout, Command, Stdio},
     thread,
     time::{Duration, Instant},
 };
@@ -45,6 +45,7 @@ fn tiny_host() -> PathBuf {
 /// A host with one server, which has started a child in its group and one that left it.
 struct Host {
     process: Child,
+    output: BufReader<ChildStdout>,
     folder: TempDir,
 }
 
@@ -64,13 +65,18 @@ impl Host {
             .stdout(Stdio::piped())
             .stderr(Stdio::null());
         let mut process = command.spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        assert_eq!(line, "up\n");
-        let host = Self { process, folder };
+        let output = BufReader::new(process.stdout.take().unwrap());
+        let mut host = Self { process, output, folder };
+        host.is_up();
         eventually("the server and its children run", || host.servers().len() == 3);
         assert!(host.servers().into_iter().all(lives));
         host
+    }
+
+    fn is_up(&mut self) {
+        let mut line = String::new();
+        self.output.read_line(&mut line).unwrap();
+        assert_eq!(line, "up\n");
     }
 
     fn id(&self) -> u32 {
@@ -167,6 +173,44 @@ fn r19_the_watcher_outlives_polite_signals() {
     }
     signal(host.id(), Signal::KILL);
     host.nothing_is_left(watcher);
+}
+
+#[test]
+fn r19_a_watcher_that_was_killed_is_replaced_at_the_next_start() {
+    let mut host = Host::start(&[]);
+    let first = host.watcher();
+    signal(first, Signal::KILL);
+    eventually("the watcher is dead", || !lives(first));
+    host.order("again");
+    host.is_up();
+    eventually("two servers and their children run", || host.servers().len() == 6);
+    let second = host.watcher();
+    assert_ne!(first, second);
+    signal(host.id(), Signal::KILL);
+    host.nothing_is_left(second);
+}
+
+#[test]
+fn r19_a_host_that_is_a_server_of_another_leaves_nothing_either() {
+    let mut outer = Command::new(tiny_host());
+    outer.arg(tiny_host());
+    let host = Host::run(outer, &["--ignore-term"]);
+    let watcher = host.watcher();
+    signal(host.id(), Signal::KILL);
+    host.nothing_is_left(watcher);
+}
+
+#[test]
+fn r27_too_many_files_is_said() {
+    let said = (8..24).filter(|limit| {
+        let mut shell = Command::new("sh");
+        let script = format!("ulimit -n {limit}; exec \"$@\"");
+        shell.args(["-c", &script, "sh"]).arg(tiny_host()).arg(portcullis_fixtures::server_path());
+        let output = shell.stdin(Stdio::null()).output().unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        errors.contains("Start {") && errors.contains("code: 24")
+    });
+    assert!(said.count() > 0);
 }
 
 #[test]

@@ -100,5 +100,6 @@ pub(crate) fn start(launch: Launch) -> io::Result<Started> {
     Ok(Started { stdin, stdout, tree: Tree::watch(leader, stderr, cookie) })
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod tests;

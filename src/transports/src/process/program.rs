@@ -135,7 +135,8 @@ fn absolute(path: &Path, field: &str) -> Result<PathBuf, TransportError> {
     Ok(path)
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use std::os::unix::fs::PermissionsExt;
 

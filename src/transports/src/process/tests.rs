@@ -136,11 +136,8 @@ async fn r19_nothing_is_left_after_the_leader_was_killed() {
 
 #[tokio::test]
 async fn r19_nothing_is_left_when_it_is_dropped() {
-    let Server { tree, folder, .. } = {
-        let mut server = Server::up(FAMILY, ROLES).await;
-        server.stdin.take().map(std::mem::forget);
-        server
-    };
+    // Its streams stay open meanwhile.
+    let Server { tree, folder, stdin: _stdin, stdout: _stdout } = Server::up(FAMILY, ROLES).await;
     let text = fs::read_to_string(folder.path().join("pids")).unwrap();
     let ids: Vec<u32> = text.lines().map(|line| line.split_once(' ').unwrap().1.parse().unwrap()).collect();
     let leader = tree.id();
