@@ -54,6 +54,7 @@ impl Cookie {
         Self { host: Host::this(), number: NEXT.fetch_add(1, Ordering::Relaxed) }
     }
 
+    #[cfg(any(test, target_os = "linux"))]
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (host, n) = text.rsplit_once('-')?;
         Some(Self { host: Host::parse(host)?, number: number(n)? })
