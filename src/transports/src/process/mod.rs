@@ -4,9 +4,9 @@
 //! one promise: **when a server ends, or the host does, however it does, nothing of it is left.**
 //!
 //! - Every server leads its own process group, which is killed before its leader is reaped, so that
-//!   the group's id cannot have become somebody else's ([`tree`]).
+//!   the group's id cannot have become somebody else's (`tree.rs`).
 //! - Every server carries a cookie in its environment, which its descendants inherit whatever group
-//!   or session they move to; on Linux they are found by it ([`cookie`], `linux.rs`).
+//!   or session they move to; on Linux they are found by it (`cookie.rs`, `linux.rs`).
 //! - One watcher process per host learns of the host's end by the end of a pipe, so that even a
 //!   killed host leaves nothing ([`run_watcher_if_asked`]).
 //! - At the first start of a host, what dead hosts left behind is ended ([`sweep`]).
