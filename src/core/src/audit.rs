@@ -330,3 +330,6 @@ impl AuditSink for AuditMemory {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

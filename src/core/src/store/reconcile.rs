@@ -268,7 +268,12 @@ fn note_places(path: &str, value: &Value, places: &mut BTreeMap<String, Place>) 
 }
 
 fn note_place(path: String, value: &Value, places: &mut BTreeMap<String, Place>) {
-    if let Some(place) = value.as_str().and_then(Place::of) {
+    let Some(text) = value.as_str() else { return };
+    let name = path.to_ascii_lowercase();
+    let is_place = ["url", "uri", "endpoint", "issuer"].iter().any(|end| name.ends_with(end));
+    let place = Place::of(text);
+    // Of other fields only what is a URL; a command that begins with a variable is none.
+    if is_place || text.contains("://") || matches!(place, Place::Known { .. }) {
         places.insert(path, place);
     }
 }
@@ -286,17 +291,26 @@ enum Place {
 }
 
 impl Place {
-    fn of(text: &str) -> Option<Self> {
-        let start = text.find("://")? + 3;
-        let authority = text[start..].find(['/', '?', '#', '\\']).map_or(text, |end| &text[..start + end]);
+    fn of(text: &str) -> Self {
         let known = || {
-            let url = Url::parse(text).ok().filter(|_| !authority.contains("${"))?;
-            Some(Self::Known {
-                scheme: url.scheme().to_owned(),
-                host: url.host_str()?.to_owned(),
-                port: url.port_or_known_default(),
-            })
+            let url = Url::parse(text).ok().filter(|_| !is_decided_by_reference(text))?;
+            // A reader may find the host elsewhere than we looked.
+            let host = url.host_str().filter(|host| !host.contains(['$', '{', '}']))?.to_owned();
+            Some(Self::Known { scheme: url.scheme().to_owned(), host, port: url.port_or_known_default() })
         };
-        Some(known().unwrap_or_else(|| Self::Text(text.to_owned())))
+        known().unwrap_or_else(|| Self::Text(text.to_owned()))
     }
 }
+
+/// Whether a reference stands in the scheme, the host or the port, or could.
+fn is_decided_by_reference(text: &str) -> bool {
+    let Some(first) = text.find("${") else { return false };
+    let Some((scheme, rest)) = text.split_once("://") else { return true };
+    let authority = rest.trim_start_matches(['/', '\\']);
+    let start = text.len() - authority.len();
+    let end = authority.find(['/', '?', '#', '\\']).map_or(text.len(), |end| start + end);
+    first < end || scheme.contains(['/', '\\'])
+}
+
+#[cfg(test)]
+mod tests;
