@@ -195,7 +195,13 @@ impl StateStore for FileStore {
     }
 
     async fn load(&self) -> Result<State, StoreError> {
-        Ok(self.read(self.known_key()?.as_ref())?.state)
+        let key = self.known_key()?;
+        let kept = self.read(key.as_ref())?;
+        if key.is_none() && kept.bytes.is_some() {
+            // The key is made before the first state: another host may just have made both.
+            return Ok(self.read(self.known_key()?.as_ref())?.state);
+        }
+        Ok(kept.state)
     }
 
     async fn update<'a>(&self, change: Change<'a>) -> Result<State, StoreError> {

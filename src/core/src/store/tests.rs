@@ -330,10 +330,12 @@ async fn r7_what_a_newer_version_wrote_survives() {
 
 #[tokio::test]
 async fn s20_a_rewritten_store_gains_nothing() {
+    type Edit = (&'static str, fn(&mut Value));
+
     let (_home, store) = in_folder();
     filled(&store).await;
     let whole = fs::read(store.state_path()).unwrap();
-    let edits: [(&str, fn(&mut Value)); 11] = [
+    let edits: [Edit; 11] = [
         ("a", |whole| whole["runtime"]["a"]["mode"] = json!("allow")),
         ("a", |whole| whole["runtime"]["a"]["grants"][0]["tool"] = json!("delete")),
         ("a", |whole| whole["runtime"]["a"]["enabledTools"]["delete"] = json!("0".repeat(64))),
