@@ -8,6 +8,7 @@
 //! Transports do the first two, hosts the rest.
 
 pub mod approval;
+pub mod audit;
 pub mod canonical;
 pub mod definition;
 pub mod diagnostic;
@@ -20,6 +21,7 @@ pub mod names;
 pub mod raw;
 pub mod reference;
 pub mod registry;
+pub mod store;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod tools;

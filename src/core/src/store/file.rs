@@ -1,0 +1,269 @@
+//! The store as files of one folder.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `state.json` | the state; replaced as a whole, 0600. May be a link: the file it leads to is replaced, in its own folder |
+//! | `state.lock` | nothing; whoever writes holds its lock. Never renamed, never removed |
+//! | `key` | the store's key, unless a host keeps that elsewhere; 64 hexadecimal digits, 0600 |
+//! | `tools/<fingerprint>.json` | known tools of one definition |
+//!
+//! Reading takes no lock and makes nothing. Against a program of the same user the key is safe
+//! only where a host keeps it in a keyring ([`FileStore::with_key`]).
+//!
+//! The calls block: the files are small and local, a save takes a few milliseconds, and changes
+//! borrow from their caller and so cannot move to another thread. Only the wait for another host's
+//! lock, which may take seconds, goes to the runtime's threads for that.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use async_trait::async_trait;
+
+use super::{
+    CachedTools, Change, Lock, LockFailure, State, StateStore, StoreError, ToolCache, create_folder,
+    disk::{self, Disk, Found, LocalDisk},
+    wire,
+};
+use crate::{
+    canonical::{hex, unhex},
+    definition::{Fingerprint, StoreKey},
+};
+
+/// Largest state that is read or written, in bytes.
+pub const STATE_BYTES: u64 = 64 << 20;
+/// Largest file of known tools that is read, in bytes.
+const TOOLS_BYTES: u64 = 256 << 20;
+/// Largest key file: its digits and a line end, with room for what a person did to it.
+const KEY_BYTES: u64 = 1 << 10;
+/// How long another host may hold the lock.
+const LOCK_WAIT: Duration = Duration::from_secs(20);
+
+/// A store in a folder, shared by all hosts of the application.
+#[derive(Debug)]
+pub struct FileStore {
+    folder: PathBuf,
+    key: Option<StoreKey>,
+    disk: Arc<dyn Disk>,
+    wait: Duration,
+}
+
+/// What lies on the disk, and the bytes it was read from.
+struct OnDisk {
+    state: State,
+    bytes: Option<Vec<u8>>,
+    real: PathBuf,
+}
+
+impl FileStore {
+    /// The store in `folder`; folder and files are made when something is saved.
+    #[must_use]
+    pub fn open(folder: impl Into<PathBuf>) -> Self {
+        Self { folder: folder.into(), key: None, disk: Arc::new(LocalDisk), wait: LOCK_WAIT }
+    }
+
+    /// The same with a key that the host keeps, in a keyring for one.
+    #[must_use]
+    pub fn with_key(folder: impl Into<PathBuf>, key: StoreKey) -> Self {
+        Self { key: Some(key), ..Self::open(folder) }
+    }
+
+    #[cfg(test)]
+    pub(super) fn on(folder: impl Into<PathBuf>, disk: Arc<dyn Disk>, wait: Duration) -> Self {
+        Self { disk, wait, ..Self::open(folder) }
+    }
+
+    /// The folder.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Where the state lies.
+    #[must_use]
+    pub fn state_path(&self) -> PathBuf {
+        self.folder.join("state.json")
+    }
+
+    /// Where the key lies, unless the host keeps it.
+    #[must_use]
+    pub fn key_path(&self) -> PathBuf {
+        self.folder.join("key")
+    }
+
+    fn lock_path(&self) -> PathBuf {
+        self.folder.join("state.lock")
+    }
+
+    fn tools_path(&self, fingerprint: Fingerprint) -> PathBuf {
+        self.folder.join("tools").join(format!("{fingerprint}.json"))
+    }
+
+    fn make_folder(&self, folder: &Path) -> Result<(), StoreError> {
+        create_folder(folder).map_err(|source| StoreError::Save {
+            path: self.state_path(),
+            step: "while making its folder",
+            source,
+        })
+    }
+
+    async fn lock(&self) -> Result<Lock, StoreError> {
+        self.make_folder(&self.folder)?;
+        let path = self.lock_path();
+        Lock::acquire_async(&path, self.wait).await.map_err(|failure| match failure {
+            LockFailure::Busy => StoreError::Busy { path, seconds: self.wait.as_secs() },
+            LockFailure::Io(source) => StoreError::Save { path, step: "while locking it", source },
+        })
+    }
+
+    /// The key if there is one; nothing is made.
+    fn known_key(&self) -> Result<Option<StoreKey>, StoreError> {
+        if self.key.is_some() {
+            return Ok(self.key.clone());
+        }
+        let path = self.key_path();
+        match disk::read(&path, KEY_BYTES) {
+            Ok(Found::Nothing) => Ok(None),
+            Ok(Found::File { real, bytes }) => {
+                disk::close_to_others(&real);
+                let key = std::str::from_utf8(&bytes).ok().and_then(|text| unhex(text.trim()));
+                key.map(|bytes| Some(StoreKey::new(bytes)))
+                    .ok_or_else(|| StoreError::Key { path, problem: "it is not 64 hexadecimal digits".to_owned() })
+            }
+            Err(StoreError::Unusable { path, problem }) => Err(StoreError::Key { path, problem }),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The key, made if there is none. Under the lock, so that two hosts do not make two.
+    fn key_under(&self, _lock: &Lock) -> Result<StoreKey, StoreError> {
+        if let Some(key) = self.known_key()? {
+            return Ok(key);
+        }
+        let key = wire::random_key()?;
+        disk::replace(&*self.disk, &self.key_path(), format!("{}\n", hex(key.bytes())).as_bytes(), None)?;
+        Ok(key)
+    }
+
+    fn read(&self, key: Option<&StoreKey>) -> Result<OnDisk, StoreError> {
+        let path = self.state_path();
+        match disk::read(&path, STATE_BYTES)? {
+            Found::Nothing => {
+                let id = key.map(wire::store_id).unwrap_or_default();
+                Ok(OnDisk { state: State { id, ..State::default() }, bytes: None, real: path })
+            }
+            Found::File { real, bytes } => {
+                disk::close_to_others(&real);
+                let state = wire::decode(&bytes, key).map_err(|problem| StoreError::Unusable { path, problem })?;
+                Ok(OnDisk { state, bytes: Some(bytes), real })
+            }
+        }
+    }
+
+    fn write(&self, kept: &OnDisk, mut state: State, key: &StoreKey) -> Result<State, StoreError> {
+        if state.says_the_same(&kept.state) {
+            return Ok(kept.state.clone());
+        }
+        state.settle(&kept.state, key);
+        let bytes = wire::encode(&state, key);
+        if bytes.len() as u64 > STATE_BYTES {
+            return Err(StoreError::Save {
+                path: self.state_path(),
+                step: "before writing",
+                source: io::Error::new(
+                    io::ErrorKind::FileTooLarge,
+                    format!("it would be larger than {} MiB", STATE_BYTES >> 20),
+                ),
+            });
+        }
+        disk::replace(&*self.disk, &kept.real, &bytes, kept.bytes.as_deref())?;
+        Ok(state)
+    }
+}
+
+#[async_trait]
+impl StateStore for FileStore {
+    async fn key(&self) -> Result<StoreKey, StoreError> {
+        if let Some(key) = self.known_key()? {
+            return Ok(key);
+        }
+        let lock = self.lock().await?;
+        self.key_under(&lock)
+    }
+
+    async fn load(&self) -> Result<State, StoreError> {
+        let key = self.known_key()?;
+        let kept = self.read(key.as_ref())?;
+        if key.is_none() && kept.bytes.is_some() {
+            // The key is made before the first state: another host may just have made both.
+            return Ok(self.read(self.known_key()?.as_ref())?.state);
+        }
+        Ok(kept.state)
+    }
+
+    async fn update<'a>(&self, change: Change<'a>) -> Result<State, StoreError> {
+        let lock = self.lock().await?;
+        let key = self.key_under(&lock)?;
+        let kept = self.read(Some(&key))?;
+        let mut state = kept.state.clone();
+        change(&mut state).map_err(|_| StoreError::Refused)?;
+        self.write(&kept, state, &key)
+    }
+
+    async fn compare_and_swap(&self, expected: u64, state: State) -> Result<State, StoreError> {
+        let lock = self.lock().await?;
+        let key = self.key_under(&lock)?;
+        let kept = self.read(Some(&key))?;
+        if kept.state.revision != expected {
+            return Err(StoreError::Conflict {
+                path: self.state_path(),
+                found: kept.state.revision,
+                expected,
+                changed: kept.state.changed_since(expected, &state),
+            });
+        }
+        self.write(&kept, state, &key)
+    }
+}
+
+#[async_trait]
+impl ToolCache for FileStore {
+    async fn load(&self, fingerprint: Fingerprint) -> Option<CachedTools> {
+        let path = self.tools_path(fingerprint);
+        let problem = match disk::read(&path, TOOLS_BYTES) {
+            Ok(Found::Nothing) => return None,
+            Ok(Found::File { bytes, .. }) => match serde_json::from_slice(&bytes) {
+                Ok(tools) => return Some(tools),
+                Err(error) => format!("line {}, column {}", error.line(), error.column()),
+            },
+            Err(error) => error.to_string(),
+        };
+        tracing::warn!(path = %path.display(), problem, "known tools cannot be read; their server will be asked again");
+        None
+    }
+
+    async fn save(&self, fingerprint: Fingerprint, tools: &CachedTools) -> Result<(), StoreError> {
+        let path = self.tools_path(fingerprint);
+        let lock = self.lock().await?;
+        self.make_folder(&self.folder.join("tools"))?;
+        // Texts and raw JSON always have a form.
+        let bytes = serde_json::to_vec(tools).unwrap_or_default();
+        // A cache: the old tools need not come back when the folder does not reach the disk.
+        let saved = disk::replace(&*self.disk, &path, &bytes, None);
+        drop(lock);
+        saved
+    }
+
+    async fn remove(&self, fingerprint: Fingerprint) -> Result<(), StoreError> {
+        let path = self.tools_path(fingerprint);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(StoreError::Save { path, step: "while removing it", source: error })
+            }
+            _ => Ok(()),
+        }
+    }
+}
