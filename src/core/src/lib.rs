@@ -1,6 +1,6 @@
 //! The gate between AI models and MCP servers.
 //!
-//! A host hands a [`Gate`](gate::Gate) a registry of transports, a store, and somebody to ask; the gate reads
+//! A host hands a [`Gate`] a registry of transports, a store, and somebody to ask; the gate reads
 //! documents, keeps trust by fingerprint, decides every call in one pipeline, and sends exactly
 //! what was approved. See `ARCHITECTURE.md` in the repository for the two ways through it.
 //!
@@ -14,6 +14,7 @@ pub mod definition;
 pub mod diagnostic;
 pub mod display;
 pub mod document;
+pub mod gate;
 pub mod limits;
 pub mod lines;
 pub mod link;
@@ -21,6 +22,7 @@ pub mod names;
 pub mod raw;
 pub mod reference;
 pub mod registry;
+pub mod session;
 pub mod store;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
@@ -29,6 +31,7 @@ pub mod transport;
 pub mod trust;
 
 pub use definition::{Definition, Fields, Fingerprint, Input, InputKind};
+pub use gate::{Gate, GateError, GateParts};
 pub use limits::Limits;
 pub use registry::Registry;
 

@@ -192,12 +192,13 @@ impl Pending {
 }
 
 fn unreadable(id: RequestId) -> Incoming {
-    let message = "the server's answer to this request could not be read";
-    JsonRpcMessage::error(ErrorData::new(UNREADABLE, message, None), Some(id))
+    JsonRpcMessage::error(ErrorData::new(UNREADABLE, UNREADABLE_MESSAGE, None), Some(id))
 }
 
 /// The error code of an answer that could not be read.
 pub(crate) const UNREADABLE: ErrorCode = ErrorCode(-32_700);
+/// Its message.
+pub(crate) const UNREADABLE_MESSAGE: &str = "the server's answer to this request could not be read";
 
 /// The `"id"` of a message that does not parse, if one can be made out near either end.
 fn sniff_id(text: &[u8]) -> Option<RequestId> {

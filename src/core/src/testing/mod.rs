@@ -2,9 +2,57 @@
 //!
 //! Behind the feature `testing`; never part of a host.
 
-use crate::trust::{Consent, TrustView};
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+
+use crate::{
+    approval::{Arguments, Call, PendingCall},
+    definition::{Definition, Fields, StoreKey},
+    session::SessionId,
+    store::Runtime,
+    tools::Tool,
+    trust::{Consent, TrustView},
+};
 
 /// A consent as if a person had given it.
 pub fn consent_to(view: &TrustView) -> Consent {
     Consent::to(view)
+}
+
+/// A tool from its definition.
+///
+/// # Panics
+///
+/// Where the definition would be refused.
+#[must_use]
+pub fn tool(definition: &str) -> Tool {
+    let parsed = RawValue::from_string(definition.to_owned()).ok().and_then(|raw| Tool::parse(&raw).ok());
+    #[allow(clippy::expect_used, reason = "a test's own mistake")]
+    parsed.expect("a valid tool definition")
+}
+
+/// A call of a tool of this name, as policies see it: server `server`, caller `test`, no grants.
+///
+/// # Panics
+///
+/// Where `arguments` are none.
+#[must_use]
+pub fn pending_call(name: &str, arguments: &str) -> PendingCall {
+    let definition = serde_json::json!({"name": name, "inputSchema": {"type": "object"}}).to_string();
+    pending_call_with(tool(&definition), arguments, Runtime::default())
+}
+
+/// The same for a tool and a person's choices of one's own.
+///
+/// # Panics
+///
+/// Where `arguments` are none.
+#[must_use]
+pub fn pending_call_with(tool: Tool, arguments: &str, runtime: Runtime) -> PendingCall {
+    #[allow(clippy::expect_used, reason = "a test's own mistake")]
+    let arguments = Arguments::parse(arguments.to_owned()).expect("valid arguments");
+    let call = Call { server: "server".to_owned(), tool: tool.name().to_owned(), arguments, caller: "test".to_owned() };
+    let fingerprint = Definition::new("server", "test", Fields::new()).fingerprint(&StoreKey::new([0; 32]));
+    PendingCall::new(call, SessionId::default(), fingerprint, Arc::new(tool), Arc::new(runtime), false)
 }

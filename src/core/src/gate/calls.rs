@@ -1,0 +1,337 @@
+//! A call on its way: known, trusted, enabled, as last seen, approved, sent once, written down.
+
+use std::{collections::HashSet, sync::PoisonError, time::Duration};
+
+use tokio::time::{Instant, timeout};
+
+use super::{Gate, GateError, find, nearest};
+use crate::{
+    approval::{
+        Answer, ApproverError, Call, Decision, PendingCall, Question, Ticket, Verdict, allowed, question::Asked,
+    },
+    audit::{AuditEvent, AuditLine},
+    raw::RawResult,
+    session::SessionError,
+    store::{Grant, State},
+};
+
+/// What a request came to.
+#[derive(Debug)]
+pub enum Requested {
+    /// The policies allow it.
+    Allowed(Ticket),
+    /// A person has to be asked.
+    Asked(Waiting),
+}
+
+/// A call that waits for a person. Dropping it withdraws the question.
+#[derive(Debug)]
+pub struct Waiting {
+    asked: Asked,
+    call: PendingCall,
+    limit: Duration,
+}
+
+impl Waiting {
+    /// What the person is asked.
+    #[must_use]
+    pub fn question(&self) -> &Question {
+        &self.asked.question
+    }
+}
+
+impl Gate {
+    /// Brings a call before the pipeline. Starts its server if it does not run.
+    ///
+    /// # Errors
+    ///
+    /// [`GateError`], in this order: unknown server, not trusted, not enabled, did not start, unknown
+    /// tool, tool not enabled or changed, denied.
+    pub async fn request(&self, call: Call) -> Result<Requested, GateError> {
+        let state = self.state().await?;
+        let name = call.server.clone();
+        find(&state, &name)?;
+        let runtime = state.runtime(&name);
+        if runtime.trust.is_none() {
+            return Err(self.refused(&call, GateError::NotTrusted { server: name }));
+        }
+        if !runtime.enabled {
+            return Err(self.refused(&call, GateError::NotEnabled { server: name }));
+        }
+        let pending = self.pending(&state, call).await?;
+        let Decision { verdict, rule } = self.0.pipeline.judge(&pending).await;
+        let mut line = self.call_line(AuditEvent::Verdict, &pending).await?;
+        line.verdict = Some(verdict.name().to_owned());
+        line.rule = Some(rule.clone());
+        if let Verdict::Deny(reason) = &verdict {
+            line.outcome = Some("denied".to_owned());
+            line.detail = Some(reason.clone());
+        }
+        self.record(&line)?;
+        match verdict {
+            Verdict::Deny(reason) => Err(denied(pending.call(), reason)),
+            Verdict::Allow => Ok(Requested::Allowed(allowed(pending))),
+            Verdict::Ask | Verdict::Abstain => Ok(Requested::Asked(Waiting {
+                asked: self.0.questions.ask(pending.clone(), rule)?,
+                call: pending,
+                limit: self.0.parts.context.limits.question,
+            })),
+        }
+    }
+
+    /// Binds a call to its server and tool as they are now.
+    async fn pending(&self, state: &State, call: Call) -> Result<PendingCall, GateError> {
+        let name = call.server.clone();
+        let runtime = state.runtime(&name);
+        let session = self.session(state, &name).await?;
+        let list = if session.is_stale() {
+            session.refresh().await.map_err(|error| Self::failed(&name, None, error))?
+        } else {
+            session.tools()
+        };
+        self.remember(&session, &list).await?;
+        let Some(tool) = list.get(&call.tool).cloned() else {
+            let near = nearest(&call.tool, list.iter().map(|tool| tool.name()));
+            return Err(GateError::UnknownTool { server: name, tool: call.tool, near });
+        };
+        match runtime.enabled_tools.get(&call.tool) {
+            None => {
+                let error = GateError::ToolNotEnabled { server: name, tool: call.tool.clone() };
+                return Err(self.refused(&call, error));
+            }
+            Some(pin) if *pin != tool.pin() => {
+                let changes = self.changes_of(session.fingerprint(), &tool).await;
+                let error = GateError::ToolChanged { server: name, tool: call.tool.clone(), changes };
+                return Err(self.refused(&call, error));
+            }
+            Some(_) => {}
+        }
+        let key = (session.fingerprint(), tool.name().to_owned(), tool.pin(), call.caller.clone());
+        let granted = self.granted().contains(&key);
+        Ok(PendingCall::new(call, session.id(), session.fingerprint(), tool, runtime.clone().into(), granted))
+    }
+
+    /// Waits until the question of `waiting` is answered, here or elsewhere by its id.
+    ///
+    /// # Errors
+    ///
+    /// [`GateError::Denied`]: a person said no, nobody answered in time, nobody can be asked.
+    pub async fn answered(&self, waiting: Waiting) -> Result<Ticket, GateError> {
+        self.wait(waiting, std::future::pending()).await
+    }
+
+    async fn wait(
+        &self,
+        mut waiting: Waiting,
+        asking: impl Future<Output = ApproverError>,
+    ) -> Result<Ticket, GateError> {
+        let answer = timeout(waiting.limit, async {
+            tokio::select! {
+                biased;
+                answer = &mut waiting.asked.answer => answer.map_err(|_| "the question was withdrawn".to_owned()),
+                error = asking => Err(error.to_string()),
+            }
+        })
+        .await;
+        let answer = answer.unwrap_or_else(|_| Err("nobody answered in time".to_owned()));
+        let mut line = self.call_line(AuditEvent::Answer, &waiting.call).await?;
+        let (verdict, rule) = match &answer {
+            Ok((Answer::Once, _)) => ("allow", "once"),
+            Ok((Answer::UntilHostEnds, _)) => ("allow", "until-host-ends"),
+            Ok((Answer::Always, _)) => ("allow", "always"),
+            Ok((Answer::Deny, _)) => ("deny", "person"),
+            Err(_) => ("deny", "no-answer"),
+        };
+        line.verdict = Some(verdict.to_owned());
+        line.rule = Some(rule.to_owned());
+        line.detail = answer.as_ref().err().cloned();
+        self.record(&line)?;
+        match answer {
+            Ok((answer, Some(ticket))) => {
+                self.grant(answer, &waiting.call).await?;
+                Ok(ticket)
+            }
+            Ok((_, None)) => Err(denied(waiting.call.call(), "you said no".to_owned())),
+            Err(reason) => Err(denied(waiting.call.call(), reason)),
+        }
+    }
+
+    /// Sends the call of `ticket`, once, if everything is still as it was approved.
+    ///
+    /// # Errors
+    ///
+    /// [`GateError`]: something changed and nothing was sent, or what the server or the link said.
+    pub async fn execute(&self, ticket: Ticket) -> Result<RawResult, GateError> {
+        let pending = ticket.approved().clone();
+        let name = pending.call().server.clone();
+        let changed = |what| {
+            let error = SessionError::Ticket(crate::approval::TicketError::Changed { what });
+            Self::failed(&name, Some(pending.call().tool.clone()), error)
+        };
+        let state = self.state().await?;
+        let definition = state.definition(&name).ok_or_else(|| changed("server"))?;
+        let runtime = state.runtime(&name);
+        if definition.fingerprint(&self.key().await?) != pending.fingerprint()
+            || runtime.trust.is_none()
+            || !runtime.enabled
+        {
+            return Err(changed("server"));
+        }
+        if runtime.enabled_tools.get(pending.tool().name()) != Some(&pending.tool().pin()) {
+            return Err(changed("tool"));
+        }
+        let session = self.running(&name).await.ok_or_else(|| changed("session"))?;
+        if session.is_stale() {
+            let list = session.refresh().await.map_err(|error| Self::failed(&name, None, error))?;
+            self.remember(&session, &list).await?;
+        }
+        let started = Instant::now();
+        let result = session.call(ticket).await;
+        let mut line = self.call_line(AuditEvent::Call, &pending).await?;
+        line.duration_ms = u64::try_from(started.elapsed().as_millis()).ok();
+        line.outcome = Some(match &result {
+            Ok(result) if result.is_error() => "tool-error".to_owned(),
+            Ok(_) => "ok".to_owned(),
+            Err(_) => "failed".to_owned(),
+        });
+        let result = result.map_err(|error| Self::failed(&name, Some(pending.call().tool.clone()), error));
+        if let Err(error) = &result {
+            line.detail = Some(error.code().to_owned());
+        }
+        self.record_done(&line);
+        result
+    }
+
+    /// The whole way of one call: request, question to the host's approver, answer, execution.
+    ///
+    /// # Errors
+    ///
+    /// As [`request`](Self::request) and [`execute`](Self::execute).
+    pub async fn call(&self, call: Call) -> Result<RawResult, GateError> {
+        let ticket = match self.request(call).await? {
+            Requested::Allowed(ticket) => ticket,
+            Requested::Asked(waiting) => {
+                let question = waiting.question().clone();
+                let asking = async {
+                    match self.0.parts.approver.ask(&question).await {
+                        Ok(answer) => {
+                            // Answered elsewhere in the meantime: that answer is on its way.
+                            let _ = self.0.questions.answer(&question.id, answer);
+                            std::future::pending().await
+                        }
+                        Err(error) => error,
+                    }
+                };
+                self.wait(waiting, asking).await?
+            }
+        };
+        self.execute(ticket).await
+    }
+
+    /// All remembered grants, with their server.
+    ///
+    /// # Errors
+    ///
+    /// What the store says.
+    pub async fn grants(&self) -> Result<Vec<(String, Grant)>, GateError> {
+        let state = self.state().await?;
+        let of = |name: &str| {
+            state.runtime(name).grants.iter().map(|grant| (name.to_owned(), grant.clone())).collect::<Vec<_>>()
+        };
+        Ok(state.definitions.iter().flat_map(|definition| of(definition.name())).collect())
+    }
+
+    /// Takes a grant back.
+    ///
+    /// # Errors
+    ///
+    /// [`GateError::UnknownGrant`], or what the store says.
+    pub async fn revoke(&self, id: &str) -> Result<(), GateError> {
+        let grants = self.grants().await?;
+        let Some((server, grant)) = grants.into_iter().find(|(_, grant)| grant.id == id) else {
+            return Err(GateError::UnknownGrant { id: id.to_owned() });
+        };
+        self.decide(&server, |runtime| runtime.grants.retain(|other| other.id != id)).await?;
+        let line = AuditLine { tool: Some(grant.tool), ..Self::line(AuditEvent::Revoke, &server) };
+        self.record(&line)
+    }
+
+    async fn grant(&self, answer: Answer, pending: &PendingCall) -> Result<(), GateError> {
+        let tool = pending.tool();
+        match answer {
+            Answer::UntilHostEnds => {
+                let key = (pending.fingerprint(), tool.name().to_owned(), tool.pin(), pending.call().caller.clone());
+                self.granted().insert(key);
+            }
+            Answer::Always => {
+                let key = self.key().await?;
+                let grant = Grant {
+                    id: grant_id()?,
+                    tool: tool.name().to_owned(),
+                    pin: tool.pin(),
+                    caller: None,
+                    at: jiff::Timestamp::now().to_string(),
+                };
+                let server = pending.call().server.clone();
+                self.record(&AuditLine { tool: Some(grant.tool.clone()), ..Self::line(AuditEvent::Grant, &server) })?;
+                crate::store::change(self.store(), |state| {
+                    let same = find(state, &server)?.fingerprint(&key) == pending.fingerprint();
+                    if same
+                        && let Some(runtime) = state.runtime_mut(&server)
+                        && !runtime
+                            .grants
+                            .iter()
+                            .any(|other| other.tool == grant.tool && other.pin == grant.pin && other.caller.is_none())
+                    {
+                        runtime.grants.push(grant.clone());
+                    }
+                    Ok::<_, GateError>(())
+                })
+                .await?;
+            }
+            Answer::Once | Answer::Deny => {}
+        }
+        Ok(())
+    }
+
+    fn granted(&self) -> std::sync::MutexGuard<'_, HashSet<super::GrantedHere>> {
+        self.0.granted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn call_line(&self, event: AuditEvent, pending: &PendingCall) -> Result<AuditLine, GateError> {
+        let call = pending.call();
+        Ok(AuditLine {
+            tool: Some(call.tool.clone()),
+            caller: Some(call.caller.clone()),
+            arguments_hash: Some(call.arguments.hash(&self.key().await?)),
+            ..Self::line(event, &call.server)
+        })
+    }
+
+    /// Writes down a call that never came before the pipeline.
+    fn refused(&self, call: &Call, error: GateError) -> GateError {
+        self.record_done(&AuditLine {
+            tool: Some(call.tool.clone()),
+            caller: Some(call.caller.clone()),
+            verdict: Some("deny".to_owned()),
+            rule: Some(error.code().to_owned()),
+            outcome: Some("denied".to_owned()),
+            ..Self::line(AuditEvent::Verdict, &call.server)
+        });
+        error
+    }
+
+    pub(super) fn failed(server: &str, tool: Option<String>, error: SessionError) -> GateError {
+        GateError::Session { server: server.to_owned(), tool, source: Box::new(error) }
+    }
+}
+
+fn denied(call: &Call, reason: String) -> GateError {
+    GateError::Denied { server: call.server.clone(), tool: call.tool.clone(), reason }
+}
+
+fn grant_id() -> Result<String, GateError> {
+    let mut id = [0; 4];
+    getrandom::fill(&mut id).map_err(|_| crate::store::StoreError::Random)?;
+    Ok(crate::canonical::hex(&id))
+}

@@ -1,0 +1,154 @@
+//! The façade that a host holds: documents in and out, trust, tools, calls.
+//!
+//! A gate owns no policy of its own: it composes the registry, a store, somebody to ask and an
+//! audit trail. Every way to a server leads through [`trust`](Self::Gate::trust) and every way to a tool
+//! through the approval pipeline.
+
+mod calls;
+mod documents;
+mod error;
+mod selection;
+mod servers;
+mod sessions;
+mod trusting;
+
+use std::{
+    collections::HashSet,
+    fmt,
+    sync::{Arc, Mutex},
+};
+
+pub use calls::{Requested, Waiting};
+pub use documents::{Imported, Only};
+pub use error::{ErrorClass, GateError};
+pub use selection::{Choice, ToolView};
+pub use servers::ServerView;
+pub use trusting::TrustQuestion;
+
+use self::sessions::Sessions;
+use crate::{
+    approval::{Approver, Pipeline, Questions},
+    audit::{AuditEvent, AuditLine, AuditSink},
+    definition::{Definition, Fingerprint, StoreKey},
+    names::NameStyle,
+    reference::SecretResolver,
+    registry::Registry,
+    store::{State, StateStore, ToolCache},
+    tools::Pin,
+    transport::OpenContext,
+};
+
+/// What a host brings.
+#[derive(Debug)]
+pub struct GateParts {
+    /// Transports and policies.
+    pub registry: Registry,
+    /// Definitions and decisions.
+    pub store: Arc<dyn StateStore>,
+    /// Tools as they were listed last.
+    pub cache: Arc<dyn ToolCache>,
+    /// Whom to ask.
+    pub approver: Arc<dyn Approver>,
+    /// Where everything is written down.
+    pub audit: Arc<dyn AuditSink>,
+    /// Values of secret references.
+    pub secrets: Arc<dyn SecretResolver>,
+    /// Environment, folders, limits.
+    pub context: OpenContext,
+    /// The host's name, for trust records.
+    pub host: String,
+    /// How model-facing names look.
+    pub name_style: NameStyle,
+}
+
+/// The one way between models and MCP servers. Cheap to clone; all clones are one gate.
+#[derive(Clone)]
+pub struct Gate(Arc<Inner>);
+
+struct Inner {
+    parts: GateParts,
+    pipeline: Pipeline,
+    questions: Questions,
+    sessions: Sessions,
+    /// Allowed until this host ends.
+    granted: Mutex<HashSet<GrantedHere>>,
+}
+
+/// Server, tool, definition of the tool, caller.
+type GrantedHere = (Fingerprint, String, Pin, String);
+
+impl fmt::Debug for Gate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Gate").field("parts", &self.0.parts).finish_non_exhaustive()
+    }
+}
+
+impl Gate {
+    /// A gate over what a host brings. Starts nothing.
+    #[must_use]
+    pub fn new(parts: GateParts) -> Self {
+        Self(Arc::new(Inner {
+            pipeline: Pipeline::new(&parts.registry),
+            questions: Questions::default(),
+            sessions: Sessions::default(),
+            granted: Mutex::default(),
+            parts,
+        }))
+    }
+
+    /// The questions that wait for a person, to be answered by id from anywhere.
+    #[must_use]
+    pub fn questions(&self) -> &Questions {
+        &self.0.questions
+    }
+
+    /// Denies what waits and ends every server, all at once. Within two graces.
+    pub async fn close(&self) {
+        self.0.questions.deny_all();
+        self.0.sessions.close_all().await;
+    }
+
+    fn store(&self) -> &dyn StateStore {
+        &*self.0.parts.store
+    }
+
+    async fn state(&self) -> Result<State, GateError> {
+        Ok(self.store().load().await?)
+    }
+
+    async fn key(&self) -> Result<StoreKey, GateError> {
+        Ok(self.store().key().await?)
+    }
+
+    fn record(&self, line: &AuditLine) -> Result<(), GateError> {
+        Ok(self.0.parts.audit.record(line)?)
+    }
+
+    /// For what has happened already: a trail that fails then is reported, not undone.
+    fn record_done(&self, line: &AuditLine) {
+        if let Err(error) = self.0.parts.audit.record(line) {
+            tracing::error!(%error, "the audit trail cannot be written");
+        }
+    }
+
+    fn line(event: AuditEvent, server: &str) -> AuditLine {
+        AuditLine { server: Some(server.to_owned()), ..AuditLine::now(event) }
+    }
+}
+
+/// The server of this name.
+fn find<'a>(state: &'a State, name: &str) -> Result<&'a Definition, GateError> {
+    state.definition(name).ok_or_else(|| GateError::UnknownServer {
+        name: name.to_owned(),
+        near: nearest(name, state.definitions.iter().map(Definition::name)),
+    })
+}
+
+/// The candidate that looks most like `name`, if any does.
+fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<String> {
+    candidates
+        .map(|candidate| (strsim::jaro_winkler(&name.to_lowercase(), &candidate.to_lowercase()), candidate))
+        .filter(|(likeness, _)| *likeness > 0.8)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, candidate)| candidate.to_owned())
+}

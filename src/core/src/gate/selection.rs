@@ -1,0 +1,238 @@
+//! Which tools a person switched on, as they last saw them.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use serde_json::value::RawValue;
+
+use super::{Gate, GateError, find, nearest};
+use crate::{
+    definition::Fingerprint,
+    session::Session,
+    store::{CachedTools, Runtime, change},
+    tools::{Pin, RefusedTool, Tool, ToolDescriptor, ToolList, difference},
+};
+
+/// One tool as a person sees it.
+#[derive(Debug, Clone)]
+pub struct ToolView {
+    /// What a model is told of it.
+    pub descriptor: ToolDescriptor,
+    /// Whether it is switched on and may be called.
+    pub enabled: bool,
+    /// Whether a person switched it on as something else; what changed, escaped for display.
+    pub changed: Option<Vec<String>>,
+}
+
+/// Tools to switch on or off.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Choice {
+    /// All that are known.
+    All,
+    /// These.
+    Named(Vec<String>),
+}
+
+impl Gate {
+    /// The tools of one server as they were listed last, and those that cannot be offered. Starts nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`GateError::NotDiscovered`] where it never was asked.
+    pub async fn tools(&self, name: &str) -> Result<(Vec<ToolView>, Vec<RefusedTool>), GateError> {
+        let state = self.state().await?;
+        let definition = find(&state, name)?;
+        let fingerprint = definition.fingerprint(&self.key().await?);
+        let Some(known) = self.0.parts.cache.load(fingerprint).await else {
+            return Err(GateError::NotDiscovered { server: name.to_owned() });
+        };
+        let list = ToolList::parse(known.listed.iter().map(AsRef::as_ref));
+        let runtime = state.runtime(name);
+        let style = self.0.parts.name_style;
+        let id = definition.id();
+        let views = list
+            .iter()
+            .map(|tool| {
+                let pin = runtime.enabled_tools.get(tool.name());
+                ToolView {
+                    descriptor: ToolDescriptor::new(style, name, &id, tool),
+                    enabled: pin == Some(&tool.pin()),
+                    changed: pin.filter(|pin| **pin != tool.pin()).map(|_| changes(&known, tool)),
+                }
+            })
+            .collect();
+        Ok((views, list.refused().to_vec()))
+    }
+
+    /// What a model may be offered: enabled, unchanged tools of enabled servers, from what is known
+    /// already. Starts nothing.
+    ///
+    /// # Errors
+    ///
+    /// What the store says.
+    pub async fn descriptors(&self) -> Result<Vec<ToolDescriptor>, GateError> {
+        let state = self.state().await?;
+        let mut offered = Vec::new();
+        for definition in state.definitions.iter().filter(|definition| state.runtime(definition.name()).enabled) {
+            match self.tools(definition.name()).await {
+                Ok((tools, _)) => {
+                    offered.extend(tools.into_iter().filter(|tool| tool.enabled).map(|tool| tool.descriptor));
+                }
+                Err(GateError::NotDiscovered { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(offered)
+    }
+
+    /// The server and tool behind a model-facing name that is offered now.
+    ///
+    /// # Errors
+    ///
+    /// [`GateError::UnknownTool`].
+    pub async fn resolve(&self, model_name: &str) -> Result<(String, String), GateError> {
+        let offered = self.descriptors().await?;
+        let found = offered.into_iter().find(|tool| tool.model_name == model_name);
+        found.map(|tool| (tool.server, tool.name)).ok_or_else(|| GateError::UnknownTool {
+            server: String::new(),
+            tool: model_name.to_owned(),
+            near: None,
+        })
+    }
+
+    /// Starts a trusted server if it does not run, lists its tools and remembers them. One that is not
+    /// enabled is ended again.
+    ///
+    /// # Errors
+    ///
+    /// [`GateError::NotTrusted`], [`GateError::TrustChanged`], or why it did not start or list.
+    pub async fn refresh(&self, name: &str) -> Result<(), GateError> {
+        let state = self.state().await?;
+        let fresh = self.running(name).await.is_none();
+        let session = self.session(&state, name).await?;
+        let listed = if fresh { Ok(session.tools()) } else { session.refresh().await };
+        let listed = listed.map_err(|error| Self::failed(name, None, error));
+        let result = match listed {
+            Ok(list) => self.remember(&session, &list).await,
+            Err(error) => Err(error),
+        };
+        if !state.runtime(name).enabled {
+            self.0.sessions.stop(name).await;
+        }
+        result
+    }
+
+    /// Keeps what a server listed; grants of a tool that changed are gone from here on.
+    pub(super) async fn remember(&self, session: &Session, list: &ToolList) -> Result<(), GateError> {
+        let (name, fingerprint) = (session.server(), session.fingerprint());
+        let key = self.key().await?;
+        let known = self.0.parts.cache.load(fingerprint).await;
+        let state = self.state().await?;
+        let stale = |runtime: &Runtime| {
+            runtime.grants.iter().any(|grant| list.get(&grant.tool).is_some_and(|tool| tool.pin() != grant.pin))
+        };
+        if stale(state.runtime(name)) {
+            change(self.store(), |state| {
+                let same = state.definition(name).is_some_and(|now| now.fingerprint(&key) == fingerprint);
+                if same && let Some(runtime) = state.runtime_mut(name) {
+                    runtime.grants.retain(|grant| list.get(&grant.tool).is_none_or(|tool| tool.pin() == grant.pin));
+                }
+                Ok::<_, GateError>(())
+            })
+            .await?;
+        }
+        let listed: Vec<Box<RawValue>> = list.iter().map(|tool| (**tool.definition()).to_owned()).collect();
+        let same = |known: &CachedTools| {
+            known.listed.len() == listed.len()
+                && known.listed.iter().zip(&listed).all(|(old, new)| old.get() == new.get())
+        };
+        if known.as_ref().is_some_and(same) {
+            return Ok(());
+        }
+        let pinned = pinned(state.runtime(name), known.as_ref(), list);
+        let at = jiff::Timestamp::now().to_string();
+        Ok(self.0.parts.cache.save(fingerprint, &CachedTools { listed, pinned, at }).await?)
+    }
+
+    /// Switches tools on, each as it is known now, and off. A new or changed tool is off until then.
+    ///
+    /// # Errors
+    ///
+    /// [`GateError::NotTrusted`], [`GateError::NotDiscovered`], [`GateError::UnknownTool`]; nothing is changed then.
+    pub async fn select(&self, name: &str, on: Option<Choice>, off: Option<Choice>) -> Result<(), GateError> {
+        let state = self.state().await?;
+        let definition = find(&state, name)?;
+        if state.runtime(name).trust.is_none() {
+            return Err(GateError::NotTrusted { server: name.to_owned() });
+        }
+        let fingerprint = definition.fingerprint(&self.key().await?);
+        let Some(mut known) = self.0.parts.cache.load(fingerprint).await else {
+            return Err(GateError::NotDiscovered { server: name.to_owned() });
+        };
+        let list = ToolList::parse(known.listed.iter().map(AsRef::as_ref));
+        let on = pins(name, &list, on)?;
+        let off = pins(name, &list, off)?;
+        self.decide(name, |runtime| {
+            runtime.enabled_tools.extend(on.clone());
+            runtime.enabled_tools.retain(|tool, _| !off.contains_key(tool));
+        })
+        .await?;
+        let before = known.pinned.len();
+        known.pinned.retain(|tool, _| !on.contains_key(tool) && !off.contains_key(tool));
+        if known.pinned.len() != before {
+            self.0.parts.cache.save(fingerprint, &known).await?;
+        }
+        Ok(())
+    }
+
+    /// What changed of a tool that is enabled as something else.
+    pub(super) async fn changes_of(&self, fingerprint: Fingerprint, tool: &Arc<Tool>) -> Vec<String> {
+        match self.0.parts.cache.load(fingerprint).await {
+            Some(known) => changes(&known, tool),
+            None => vec!["its definition".to_owned()],
+        }
+    }
+}
+
+fn pins(server: &str, list: &ToolList, choice: Option<Choice>) -> Result<BTreeMap<String, Pin>, GateError> {
+    let pin = |tool: &Arc<Tool>| (tool.name().to_owned(), tool.pin());
+    match choice {
+        None => Ok(BTreeMap::new()),
+        Some(Choice::All) => Ok(list.iter().map(pin).collect()),
+        Some(Choice::Named(names)) => names
+            .into_iter()
+            .map(|tool| match list.get(&tool) {
+                Some(found) => Ok(pin(found)),
+                None => Err(GateError::UnknownTool {
+                    server: server.to_owned(),
+                    near: nearest(&tool, list.iter().map(|tool| tool.name())),
+                    tool,
+                }),
+            })
+            .collect(),
+    }
+}
+
+/// The definitions that a person last saw, of the tools that are something else now.
+fn pinned(runtime: &Runtime, known: Option<&CachedTools>, list: &ToolList) -> BTreeMap<String, Box<RawValue>> {
+    let Some(known) = known else { return BTreeMap::new() };
+    let before = ToolList::parse(known.listed.iter().map(AsRef::as_ref));
+    runtime
+        .enabled_tools
+        .iter()
+        .filter(|(tool, pin)| list.get(tool).is_some_and(|now| now.pin() != **pin))
+        .filter_map(|(tool, pin)| {
+            let seen = match before.get(tool) {
+                Some(old) if old.pin() == *pin => (**old.definition()).to_owned(),
+                _ => known.pinned.get(tool)?.clone(),
+            };
+            Some((tool.clone(), seen))
+        })
+        .collect()
+}
+
+fn changes(known: &CachedTools, tool: &Tool) -> Vec<String> {
+    match known.pinned.get(tool.name()) {
+        Some(before) => difference(before, tool.definition()),
+        None => vec!["its definition".to_owned()],
+    }
+}

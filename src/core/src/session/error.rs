@@ -1,0 +1,212 @@
+//! Why a session or a request failed: which step, what the server left behind, what to do.
+
+use std::{fmt, time::Duration};
+
+use rmcp::{model::ErrorData, service::ClientInitializeError};
+
+use crate::{
+    approval::TicketError,
+    display,
+    link::{Exit, LinkError},
+    raw,
+};
+
+/// Lines of standard error shown in a message; the whole tail is in [`Ended`].
+const SHOWN_LINES: usize = 8;
+
+/// How a session ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ended {
+    /// How what carried it ended.
+    pub exit: Exit,
+    /// The last of its standard error, escaped for display.
+    pub stderr: String,
+}
+
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.exit)?;
+        let lines: Vec<_> = self.stderr.lines().filter(|line| !line.trim().is_empty()).collect();
+        let shown = &lines[lines.len().saturating_sub(SHOWN_LINES)..];
+        if !shown.is_empty() {
+            f.write_str("; it last wrote:")?;
+            for line in shown {
+                write!(f, "\n  | {line}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A step of starting a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// The MCP handshake.
+    Initialize,
+    /// The first list of tools.
+    ListTools,
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Initialize => "initialize",
+            Self::ListTools => "list tools",
+        })
+    }
+}
+
+/// Why a session could not be opened or a request got no result.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SessionError {
+    /// It did not start.
+    #[error("`{}` did not start: {cause} at the step `{step}`; {ended}", display::escape(.server))]
+    Start {
+        /// The server.
+        server: String,
+        /// Where it stopped.
+        step: Step,
+        /// Why.
+        cause: Cause,
+        /// What was left of it.
+        ended: Ended,
+    },
+    /// The approval does not fit any more; nothing was sent.
+    #[error(transparent)]
+    Ticket(#[from] TicketError),
+    /// It was over before the request; nothing was sent.
+    #[error("the server is not running: {0}")]
+    NotRunning(Ended),
+    /// It ended while the request waited; the call may have run and is not repeated.
+    #[error("the server ended before it answered: {0}")]
+    Ended(Ended),
+    /// A limit passed; the server was told that nobody waits any more.
+    #[error("the server took more than {} {kind}", seconds(.limit))]
+    TimedOut {
+        /// The limit.
+        limit: Duration,
+        /// Which of them, in words.
+        kind: &'static str,
+    },
+    /// The link failed.
+    #[error("{}", chain(.0))]
+    Link(#[source] LinkError),
+    /// The server answered with a JSON-RPC error.
+    #[error("the server answered with error {code}: {}", display::escape(.message))]
+    Rpc {
+        /// Its code.
+        code: i32,
+        /// Its words.
+        message: String,
+    },
+    /// The server's answer is no MCP message.
+    #[error("the server's answer could not be read as an MCP message")]
+    Unreadable,
+    /// A list that does not end or is too long.
+    #[error("the server's list of tools has {what}")]
+    List {
+        /// What is wrong with it.
+        what: String,
+    },
+}
+
+/// Why a start failed.
+#[derive(Debug)]
+pub enum Cause {
+    /// A limit passed.
+    TimedOut {
+        /// The limit.
+        limit: Duration,
+    },
+    /// What carried it ended.
+    Ended,
+    /// The link failed.
+    Link(LinkError),
+    /// The server refused, or spoke something else.
+    Said(String),
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TimedOut { limit } => write!(f, "nothing came within {}", seconds(limit)),
+            Self::Ended => f.write_str("it ended"),
+            Self::Link(error) => f.write_str(&chain(error)),
+            Self::Said(what) => f.write_str(what),
+        }
+    }
+}
+
+impl SessionError {
+    pub(super) fn start(server: &str, step: Step, cause: Cause, ended: Ended) -> Self {
+        Self::Start { server: server.to_owned(), step, cause, ended }
+    }
+
+    pub(super) fn into_cause(self) -> Cause {
+        match self {
+            Self::NotRunning(_) | Self::Ended(_) => Cause::Ended,
+            Self::Link(error) => Cause::Link(error),
+            Self::TimedOut { limit, .. } => Cause::TimedOut { limit },
+            other => Cause::Said(other.to_string()),
+        }
+    }
+
+    /// The link's own error, where it is one.
+    #[must_use]
+    pub fn link(&self) -> Option<&LinkError> {
+        match self {
+            Self::Link(error) | Self::Start { cause: Cause::Link(error), .. } => Some(error),
+            _ => None,
+        }
+    }
+}
+
+pub(super) fn of_rpc(error: ErrorData) -> SessionError {
+    if error.code == raw::UNREADABLE && error.message == raw::UNREADABLE_MESSAGE {
+        return SessionError::Unreadable;
+    }
+    SessionError::Rpc { code: error.code.0, message: error.message.into_owned() }
+}
+
+pub(super) fn of_handshake(error: ClientInitializeError, failure: Option<LinkError>) -> Cause {
+    if let Some(failure) = failure {
+        return Cause::Link(failure);
+    }
+    match error {
+        ClientInitializeError::TransportError { error, .. } => match error.error.downcast::<LinkError>() {
+            Ok(error) => match *error {
+                LinkError::Closed | LinkError::Broken(_) => Cause::Ended,
+                error => Cause::Link(error),
+            },
+            Err(error) => Cause::Link(LinkError::Broken(error)),
+        },
+        ClientInitializeError::ConnectionClosed(_) => Cause::Ended,
+        ClientInitializeError::JsonRpcError(error) => Cause::Said(of_rpc(error).to_string()),
+        // The message itself may be anything, of any length: only its kind is told.
+        ClientInitializeError::ExpectedInitResponse(_) | ClientInitializeError::ExpectedInitResult(_) => {
+            Cause::Said("it answered `initialize` with something else".to_owned())
+        }
+        other => Cause::Said(display::escape(&other.to_string()).into_owned()),
+    }
+}
+
+/// An error and its sources in one line.
+fn chain(error: &LinkError) -> String {
+    let mut text = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(inner) = source {
+        let inner_text = inner.to_string();
+        if !text.contains(&inner_text) {
+            text.push_str(": ");
+            text.push_str(&display::escape(&inner_text));
+        }
+        source = inner.source();
+    }
+    text
+}
+
+fn seconds(limit: &Duration) -> String {
+    let seconds = limit.as_secs_f64();
+    if seconds.fract() == 0.0 { format!("{seconds:.0} s") } else { format!("{seconds:.1} s") }
+}
