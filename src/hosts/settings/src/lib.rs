@@ -173,10 +173,8 @@ impl Settings {
         let text = file(machine)?;
         let mut layers = Vec::new();
         if let Some((path, text)) = &text {
-            let values = Toml::from_str::<Dict>(text).map_err(|error| SettingsError::Syntax {
-                path: path.clone(),
-                problem: error.message().to_owned(),
-            })?;
+            let values = Toml::from_str::<Dict>(text)
+                .map_err(|error| SettingsError::Syntax { path: path.clone(), problem: error.message().to_owned() })?;
             layers.push(Layer {
                 values,
                 origin: Box::new(move |key| Origin::File { path: path.clone(), line: line_of(text, key) }),

@@ -40,10 +40,7 @@ fn e2_an_unknown_key_names_the_near_miss_and_where_it_stands() {
     let error = say(Settings::load(&machine(home.path(), &[]), &[]).unwrap_err());
     assert_eq!(
         error,
-        format!(
-            "there is no setting `limits.startms` ({}, line 3); did you mean `limits.startMs`?",
-            path.display()
-        )
+        format!("there is no setting `limits.startms` ({}, line 3); did you mean `limits.startMs`?", path.display())
     );
     fs::remove_file(&path).unwrap();
     let error = say(Settings::load(&machine(home.path(), &[("PORTCULLIS_STRAT_MS", "1")]), &[]).unwrap_err());
@@ -52,13 +49,18 @@ fn e2_an_unknown_key_names_the_near_miss_and_where_it_stands() {
         "there is no setting `PORTCULLIS_STRAT_MS` (environment variable PORTCULLIS_STRAT_MS); did you mean `limits.startMs`?"
     );
     let error = say(Settings::load(&machine(home.path(), &[]), &flag("nonsense", "1")).unwrap_err());
-    assert!(error.starts_with("there is no setting `nonsense` (--set on the command line); there is limits."), "{error}");
+    assert!(
+        error.starts_with("there is no setting `nonsense` (--set on the command line); there is limits."),
+        "{error}"
+    );
 }
 
 #[test]
 fn a_value_of_the_wrong_kind_is_refused() {
     let home = tempfile::tempdir().unwrap();
-    for (key, value) in [("limits.startMs", "soon"), ("limits.startMs", "0"), ("limits.startMs", "-1"), ("nameStyle", "x")] {
+    for (key, value) in
+        [("limits.startMs", "soon"), ("limits.startMs", "0"), ("limits.startMs", "-1"), ("nameStyle", "x")]
+    {
         let error = Settings::load(&machine(home.path(), &[]), &flag(key, value)).unwrap_err();
         assert!(matches!(error, SettingsError::Value { .. }), "{error}");
     }
