@@ -24,7 +24,7 @@ macro_rules! snapshot {
 #[test]
 fn the_whole_way_from_a_document_to_a_call() {
     let home = Home::new();
-    let document = home.document(&["--name", "x"], json!({"env": {"KEY": "${KEY:-none}"}}));
+    let document = home.document(&["--name", "x"], &json!({"env": {"KEY": "${KEY:-none}"}}));
     snapshot!(home, home.run(&["check", &document]).ends(0).out, @r##"
     note[variable]: `${KEY}` in `env.KEY` on `files` is filled in from your environment at start
       --> [FOLDER]/servers.json:10:17
@@ -93,7 +93,7 @@ fn the_whole_way_from_a_document_to_a_call() {
 fn exit_codes_and_error_codes() {
     let home = Home::new();
     let calls = home.text("calls");
-    home.ready(&["--crash-on-call", "3", "--calls", &calls], json!({}));
+    home.ready(&["--crash-on-call", "3", "--calls", &calls], &json!({}));
     let code = |code: i32, arguments: &[&str]| {
         let mut with_json = arguments.to_vec();
         with_json.insert(0, "--json");
@@ -148,7 +148,7 @@ fn a_tool_that_fails_ends_with_5() {
 fn s4_nothing_starts_before_consent() {
     let home = Home::new();
     let started = home.text("started");
-    let document = home.document(&["--started", &started], json!({}));
+    let document = home.document(&["--started", &started], &json!({}));
     let fixture = portcullis_fixtures::server_path().display().to_string();
     home.run(&["check", &document]).ends(0);
     home.run(&["import", &document, "--dry-run"]).ends(0);
@@ -173,7 +173,7 @@ fn s33_no_value_of_a_secret_is_printed() {
     let canary = "canary-7f3a9c";
     let home = Home::new();
     fs::write(home.path("token"), format!("{canary}\n")).unwrap();
-    let document = home.document(&[], json!({"env": {"TOKEN": canary, "REFERENCE": "${REFERENCE:-x}"}}));
+    let document = home.document(&[], &json!({"env": {"TOKEN": canary, "REFERENCE": "${REFERENCE:-x}"}}));
     let from_file = format!("Authorization=@{}", home.text("token"));
     let (plain, with_query) = ("https://example.com/mcp", format!("https://example.com/mcp?key={canary}"));
     let mut said = Vec::new();
@@ -214,7 +214,7 @@ fn s33_no_value_of_a_secret_is_printed() {
 fn s13_without_a_terminal_nobody_is_asked_and_nothing_is_sent() {
     let home = Home::new();
     let calls = home.text("calls");
-    home.ready(&["--calls", &calls], json!({}));
+    home.ready(&["--calls", &calls], &json!({}));
     // Somebody who feeds a yes is not somebody at a terminal.
     let mut child = home.command(&["call", "files", "echo", "text=x"]);
     let mut child = child.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -250,13 +250,13 @@ fn s13_without_a_terminal_nobody_is_asked_and_nothing_is_sent() {
 #[test]
 fn a13_one_changed_argument_resets_everything() {
     let home = Home::new();
-    home.ready(&["--name", "one"], json!({}));
+    home.ready(&["--name", "one"], &json!({}));
     home.run(&["mode", "files", "allow"]).ends(0);
     home.run(&["call", "files", "echo", "text=x"]).ends(0);
-    let again = home.document(&["--name", "one"], json!({}));
+    let again = home.document(&["--name", "one"], &json!({}));
     assert_eq!(home.run(&["import", &again, "--json"]).ends(0).json()["unchanged"], json!(["files"]));
     home.run(&["call", "files", "echo", "text=x"]).ends(0);
-    let changed = home.document(&["--name", "two"], json!({}));
+    let changed = home.document(&["--name", "two"], &json!({}));
     assert_eq!(home.run(&["import", &changed, "--json"]).ends(0).json()["changed"], json!(["files"]));
     let shown = home.run(&["show", "files", "--json"]).ends(0).json();
     assert_eq!(
@@ -270,7 +270,7 @@ fn a13_one_changed_argument_resets_everything() {
 fn s24_a_tool_that_changes_under_a_person_is_blocked_with_the_difference() {
     let home = Home::new();
     fs::write(home.path("words"), "Says what you say").unwrap();
-    home.ready(&["--changing-tool", &home.text("words")], json!({}));
+    home.ready(&["--changing-tool", &home.text("words")], &json!({}));
     home.run(&["call", "files", "echo", "text=x", "--yes"]).ends(0);
     fs::write(home.path("words"), "Says what you say to evil.example").unwrap();
     let run = home.run(&["call", "files", "echo", "text=x", "--yes"]).ends(11);
@@ -292,7 +292,7 @@ fn keys(value: &Value) -> String {
 #[test]
 fn json_has_the_documented_shapes() {
     let home = Home::new();
-    home.ready(&["--name", "x"], json!({}));
+    home.ready(&["--name", "x"], &json!({}));
     let check = home.run(&["check", &home.text("servers.json"), "--json"]).ends(0).json();
     assert_eq!(keys(&check), "ok servers diagnostics");
     assert_eq!(check["servers"], json!([{"name": "files", "id": "files", "type": "stdio"}]));
@@ -331,7 +331,7 @@ fn json_has_the_documented_shapes() {
 fn b1_arguments_are_sent_byte_by_byte() {
     let home = Home::new();
     let calls = home.text("calls");
-    home.ready(&["--calls", &calls], json!({}));
+    home.ready(&["--calls", &calls], &json!({}));
     let odd = r#"{ "text" : "\u00e9", "n": 1.0, "big": 123456789012345678901234567890 }"#;
     home.run(&["call", "files", "echo", "--args", odd, "--yes"]).ends(0);
     let sent = fs::read_to_string(home.path("calls")).unwrap();
@@ -341,7 +341,7 @@ fn b1_arguments_are_sent_byte_by_byte() {
 #[test]
 fn a7_an_export_put_back_changes_nothing() {
     let home = Home::new();
-    home.ready(&[], json!({"env": {"TOKEN": "a value"}}));
+    home.ready(&[], &json!({"env": {"TOKEN": "a value"}}));
     let exported = home.run(&["export"]).ends(0).out;
     assert!(exported.contains("${keep}"), "{exported}");
     fs::write(home.path("exported.json"), exported).unwrap();
@@ -363,7 +363,7 @@ fn the_demo_goes_the_whole_way_without_a_terminal_and_keeps_nothing() {
 #[test]
 fn r8_what_keeps_nothing_needs_no_home() {
     let home = Home::new();
-    let document = home.document(&[], json!({}));
+    let document = home.document(&[], &json!({}));
     for arguments in [&["check", &document][..], &["completions", "bash"], &["demo"]] {
         let status =
             home.command(arguments).env_remove("PORTCULLIS_HOME").stdin(Stdio::null()).output().unwrap().status;

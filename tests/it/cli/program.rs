@@ -120,7 +120,7 @@ impl Home {
     }
 
     /// A document with one server `files`: the fixture with these flags and fields.
-    pub(crate) fn document(&self, flags: &[&str], more: Value) -> String {
+    pub(crate) fn document(&self, flags: &[&str], more: &Value) -> String {
         let mut server = json!({"command": portcullis_fixtures::server_path(), "args": flags});
         server.as_object_mut().unwrap().extend(more.as_object().cloned().unwrap_or_default());
         let path = self.path("servers.json");
@@ -133,7 +133,7 @@ impl Home {
     }
 
     /// Imports, trusts, lists, switches everything on.
-    pub(crate) fn ready(&self, flags: &[&str], more: Value) {
+    pub(crate) fn ready(&self, flags: &[&str], more: &Value) {
         self.run(&["import", &self.document(flags, more)]).ends(0);
         self.trust();
         self.run(&["tools", "files", "--refresh", "--enable", "all"]).ends(0);

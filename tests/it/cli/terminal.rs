@@ -12,7 +12,7 @@ const CALL: &str = "[N] no: ";
 #[test]
 fn a13_a_person_goes_the_whole_way_at_the_terminal() {
     let home = Home::new();
-    home.run(&["import", &home.document(&[], json!({}))]).ends(0);
+    home.run(&["import", &home.document(&[], &json!({}))]).ends(0);
     let mut person = Person::start(home.command(&["trust", "files"]), "");
     let view = person.sees(TRUST);
     assert!(view.contains("arguments    0\n"), "{view}");
@@ -47,14 +47,14 @@ fn a13_a_person_goes_the_whole_way_at_the_terminal() {
 #[test]
 fn s13_what_was_typed_before_the_question_does_not_answer_it() {
     let home = Home::new();
-    home.run(&["import", &home.document(&[], json!({}))]).ends(0);
+    home.run(&["import", &home.document(&[], &json!({}))]).ends(0);
     let mut person = Person::start(home.command(&["trust", "files"]), "y\ny\n");
     person.sees(TRUST);
     person.types("\n");
     assert_eq!(person.leaves().0, 11);
     assert_eq!(home.run(&["show", "files", "--json"]).json()["trusted"], json!(false));
 
-    home.ready(&["--calls", &home.text("calls")], json!({}));
+    home.ready(&["--calls", &home.text("calls")], &json!({}));
     let mut person = Person::start(home.command(&["call", "files", "echo", "text=x"]), "y\na\n");
     person.sees(CALL);
     person.types("\n");
@@ -65,7 +65,7 @@ fn s13_what_was_typed_before_the_question_does_not_answer_it() {
 #[test]
 fn s13_a_redirected_standard_error_is_no_terminal() {
     let home = Home::new();
-    home.run(&["import", &home.document(&[], json!({}))]).ends(0);
+    home.run(&["import", &home.document(&[], &json!({}))]).ends(0);
     let mut person = Person::start_with_error(home.command(&["trust", "files"]), "", Stdio::null());
     person.types("y\n");
     assert_eq!(person.leaves().0, 11);
@@ -77,7 +77,7 @@ fn s11_the_trust_view_hides_nothing() {
     let long = format!("x{}", " ".repeat(10_000));
     let mut flags = vec!["--name", "a\u{202e}b\u{200b}\nfingerprint  0000", "--", &long];
     flags.extend(std::iter::repeat_n("again", 500));
-    home.run(&["import", &home.document(&flags, json!({}))]).ends(0);
+    home.run(&["import", &home.document(&flags, &json!({}))]).ends(0);
     let mut person = Person::start(home.command(&["trust", "files"]), "");
     let view = person.sees(TRUST);
     assert!(view.contains("arguments    504\n"), "{view}");
@@ -103,7 +103,7 @@ fn an_interrupted_call_leaves_no_server_behind() {
         let home = Home::new();
         let (calls, pids) = (home.text("calls"), home.text("pids"));
         rustix::fs::mkfifoat(rustix::fs::CWD, &calls, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR).unwrap();
-        home.ready(&["--hang-on-call", "--grandchild", "--calls", &calls, "--pids", &pids], json!({}));
+        home.ready(&["--hang-on-call", "--grandchild", "--calls", &calls, "--pids", &pids], &json!({}));
         let child = home.command(&["call", "files", "echo", "text=x", "--yes"]).stdin(Stdio::null()).spawn().unwrap();
         // The server writes when it has the call; until then reading waits.
         let call = fs::read_to_string(&calls).unwrap();

@@ -17,8 +17,11 @@ pub struct AtTerminal(pub Terminal, pub Output);
 impl Approver for AtTerminal {
     async fn ask(&self, question: &Question) -> Result<Answer, ApproverError> {
         self.1.note(&render::question::text(question));
-        let prompt = "[y] once  [s] until this program ends  [a] always  [N] no: ";
-        let answer = self.0.ask(prompt).await.map_err(|error| ApproverError::Failed(error.to_string()))?;
+        let answer = self
+            .0
+            .ask(&render::question::prompt(question))
+            .await
+            .map_err(|error| ApproverError::Failed(error.to_string()))?;
         Ok(match answer.to_lowercase().as_str() {
             "y" | "yes" => Answer::Once,
             "s" => Answer::UntilHostEnds,
@@ -61,7 +64,7 @@ pub struct Demonstration(pub Output);
 impl Approver for Demonstration {
     async fn ask(&self, question: &Question) -> Result<Answer, ApproverError> {
         self.0.say(&render::question::text(question));
-        self.0.say("[y] once  [s] until this program ends  [a] always  [N] no: y   (answered by the demo)");
+        self.0.say(&format!("{}y   (answered by the demo)", render::question::prompt(question)));
         Ok(Answer::Once)
     }
 }

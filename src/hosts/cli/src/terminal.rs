@@ -1,7 +1,8 @@
 //! Asking whoever sits at the terminal.
 //!
 //! Standard input and standard error are both terminals, or it is none. What was typed before a
-//! question is there does not answer it.
+//! question is there does not answer it; so far on Unix only, since the console of Windows cannot
+//! be emptied without unsafe code.
 
 use std::io::{self, IsTerminal};
 

@@ -59,8 +59,9 @@ pub async fn run(args: &Args, app: &App) -> Result<u8, CliError> {
     let name = args.name.clone();
     let text = format!("{:#}\n", json!({"mcpServers": {name: server}}));
     let parsed = app.gate.check(text.as_bytes(), &ParseOptions::default());
+    let remarks = parsed.diagnostics.clone();
     let document = import::accepted(app, "the definition", text.as_bytes(), parsed)?;
-    import::report(app, &app.gate.add(document).await?, false);
+    import::report(app, &app.gate.add(document).await?, &remarks, false);
     Ok(0)
 }
 

@@ -18,6 +18,5 @@ pub struct Args {
 /// What the gate says.
 pub async fn run(args: &Args, app: &App) -> Result<u8, CliError> {
     app.gate.disable(&args.name).await?;
-    app.output.say(&format!("{} is off", quote(&args.name)));
-    Ok(0)
+    super::done(app, &args.name, &format!("{} is off", quote(&args.name))).await
 }

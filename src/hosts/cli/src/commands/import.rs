@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use portcullis::{
     GateError,
-    diagnostic::Severity,
+    diagnostic::{Diagnostic, Severity},
     document::{Document, Parsed},
     gate::Imported,
     store::How,
@@ -44,6 +44,7 @@ pub struct Args {
 pub async fn run(args: &Args, app: &App) -> Result<u8, CliError> {
     let source = super::read_document(&args.file)?;
     let parsed = app.gate.check(&source, &super::options(args.timeout_unit));
+    let remarks = parsed.diagnostics.clone();
     let document = accepted(app, &super::shown(&args.file), &source, parsed)?;
     let how = if args.replace { How::Replace } else { How::Merge };
     let done = if args.dry_run {
@@ -51,7 +52,7 @@ pub async fn run(args: &Args, app: &App) -> Result<u8, CliError> {
     } else {
         app.gate.import(document, how, args.only.clone()).await?
     };
-    report(app, &done, args.dry_run);
+    report(app, &done, &remarks, args.dry_run);
     Ok(0)
 }
 
@@ -91,7 +92,7 @@ pub(crate) fn accepted(app: &App, file: &str, source: &[u8], parsed: Parsed) -> 
 }
 
 /// Says what changed, and what comes next.
-pub(crate) fn report(app: &App, done: &Imported, dry: bool) {
+pub(crate) fn report(app: &App, done: &Imported, remarks: &[Diagnostic], dry: bool) {
     if app.output.json {
         app.output.json(&serde_json::json!({
             "added": done.added,
@@ -99,6 +100,7 @@ pub(crate) fn report(app: &App, done: &Imported, dry: bool) {
             "unchanged": done.unchanged,
             "removed": done.removed,
             "saved": !dry,
+            "diagnostics": remarks.iter().map(document::diagnostic).collect::<Vec<_>>(),
         }));
         return;
     }

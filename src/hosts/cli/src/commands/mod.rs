@@ -35,7 +35,7 @@ use portcullis::{
     limits::DOCUMENT_BYTES,
 };
 
-use crate::error::CliError;
+use crate::{app::App, error::CliError};
 
 /// The unit of `timeout` fields that have none.
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -70,6 +70,16 @@ fn read_document(file: &Path) -> Result<Vec<u8>, CliError> {
             Err(CliError::usage("unreadable", message).because(&error))
         }
     }
+}
+
+/// Says what was done; with `--json` how the server is now.
+async fn done(app: &App, name: &str, words: &str) -> Result<u8, CliError> {
+    if app.output.json {
+        app.output.json(&app.gate.server(name).await?.to_json());
+    } else if !words.is_empty() {
+        app.output.data(words);
+    }
+    Ok(0)
 }
 
 /// How a file is called in messages.

@@ -40,8 +40,7 @@ pub async fn run(args: &Args, app: &App) -> Result<u8, CliError> {
         Mode::Deny => store::Mode::Deny,
     };
     app.gate.set_mode(&args.name, mode).await?;
-    app.output.say(&format!("calls of {}: {}", quote(&args.name), word(mode)));
-    Ok(0)
+    super::done(app, &args.name, &format!("calls of {}: {}", quote(&args.name), word(mode))).await
 }
 
 /// The mode as it is written.

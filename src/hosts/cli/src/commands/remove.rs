@@ -18,6 +18,9 @@ pub struct Args {
 /// What the gate says.
 pub async fn run(args: &Args, app: &App) -> Result<u8, CliError> {
     app.gate.remove(&args.name).await?;
+    if app.output.json {
+        app.output.json(&serde_json::json!({"removed": [args.name]}));
+    }
     app.output.say(&format!("{} is removed", quote(&args.name)));
     Ok(0)
 }

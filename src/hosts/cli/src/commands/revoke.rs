@@ -16,6 +16,9 @@ pub struct Args {
 /// What the gate says.
 pub async fn run(args: &Args, app: &App) -> Result<u8, CliError> {
     app.gate.revoke(&args.id).await?;
+    if app.output.json {
+        app.output.json(&serde_json::json!({"revoked": [args.id]}));
+    }
     app.output.say("taken back; you are asked again");
     Ok(0)
 }

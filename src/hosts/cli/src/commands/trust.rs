@@ -37,18 +37,15 @@ pub async fn run(args: &Args, app: &App) -> Result<u8, CliError> {
             return Err(GateError::WrongFingerprint { server: args.name.clone() }.into());
         }
         app.gate.trust(question).await?;
-        app.output.say(&format!(
-            "{} is trusted; its tools: portcullis tools {} --refresh",
-            quote(&args.name),
-            shell(&args.name)
-        ));
-        return Ok(0);
+        let next =
+            format!("{} is trusted; its tools: portcullis tools {} --refresh", quote(&args.name), shell(&args.name));
+        return super::done(app, &args.name, &next).await;
     }
     if question.differences().is_some_and(<[String]>::is_empty) {
-        app.output.say(&format!("{} is trusted already, as it is now", quote(&args.name)));
-        return Ok(0);
+        let words = format!("{} is trusted already, as it is now", quote(&args.name));
+        return super::done(app, &args.name, &words).await;
     }
-    if !app.output.json {
+    if app.terminal.is_some() || !app.output.json {
         app.output.note(&render::trust::text(&question));
         app.output.note("");
     }
@@ -66,7 +63,7 @@ pub async fn run(args: &Args, app: &App) -> Result<u8, CliError> {
         return Err(CliError::blocked("not-trusted", format!("the server `{}` is not trusted", escape(&args.name))));
     }
     onwards(&args.name, terminal, app).await?;
-    Ok(0)
+    super::done(app, &args.name, "").await
 }
 
 /// Asks, and remembers a yes.

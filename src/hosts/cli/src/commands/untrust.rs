@@ -18,6 +18,5 @@ pub struct Args {
 /// What the gate says.
 pub async fn run(args: &Args, app: &App) -> Result<u8, CliError> {
     app.gate.untrust(&args.name).await?;
-    app.output.say(&format!("{} is no longer trusted", quote(&args.name)));
-    Ok(0)
+    super::done(app, &args.name, &format!("{} is no longer trusted", quote(&args.name))).await
 }

@@ -23,7 +23,9 @@ pub fn json(parsed: &Parsed) -> Value {
     })
 }
 
-fn diagnostic(diagnostic: &Diagnostic) -> Value {
+/// One diagnostic as `--json` prints it.
+#[must_use]
+pub fn diagnostic(diagnostic: &Diagnostic) -> Value {
     json!({
         "code": diagnostic.code,
         "severity": diagnostic.severity(),

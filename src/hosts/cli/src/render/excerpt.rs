@@ -80,7 +80,14 @@ fn fit(excerpt: Excerpt) -> Excerpt {
 }
 
 fn may_be_secret(found: &Diagnostic) -> bool {
-    let codes = [Code::SecretLiteral, Code::UrlCredentials, Code::UrlInvalid, Code::Placeholder, Code::JsonSyntax];
+    let codes = [
+        Code::SecretLiteral,
+        Code::UrlCredentials,
+        Code::UrlInvalid,
+        Code::Placeholder,
+        Code::JsonSyntax,
+        Code::CommandLineInCommand,
+    ];
     let fields = ["env", "headers", "auth", "args", "url", "serverUrl", "httpUrl", "inputs"];
     codes.contains(&found.code) || found.pointer.split('/').skip(3).any(|part| fields.contains(&part))
 }

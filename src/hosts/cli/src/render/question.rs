@@ -1,5 +1,5 @@
-//! A call that waits for a person: the raw id first, everything of the arguments, the server's
-//! words as its words.
+//! A call that waits for a person: the raw id first, the server's words as its words, and
+//! everything of the arguments last, where no long description can push them away.
 
 use portcullis::{
     approval::Question,
@@ -17,10 +17,7 @@ pub fn text(question: &Question) -> String {
         format!("  tool       {}", quote(&question.tool)),
         format!("  server     {}", quote(&question.server)),
         format!("  asked by   {}", escape(&question.caller)),
-        "  arguments, exactly as they would be sent:".to_owned(),
     ];
-    let arguments = spread(&question.arguments);
-    lines.extend(escape_json(&arguments).replace('\r', "\\r").lines().map(|line| format!("    {line}")));
     let mut theirs = Vec::new();
     theirs.extend(question.title.as_ref().map(|title| format!("title: {title}")));
     theirs.extend(question.description.clone());
@@ -31,7 +28,16 @@ pub fn text(question: &Question) -> String {
     if question.claims_read_only {
         lines.push("  the server says that it changes nothing; that is not checked".to_owned());
     }
+    lines.push("  arguments, exactly as they would be sent:".to_owned());
+    lines.extend(escape_json(&spread(&question.arguments)).lines().map(|line| format!("    {line}")));
     lines.join("\n")
+}
+
+/// The line for the answer. Says again what it is about, since long arguments scroll.
+#[must_use]
+pub fn prompt(question: &Question) -> String {
+    let (tool, server) = (quote(&question.tool), quote(&question.server));
+    format!("{tool} on {server}: [y] once  [s] until this program ends  [a] always  [N] no: ")
 }
 
 /// The same JSON with white space between its tokens and nothing else changed: numbers, escapes
