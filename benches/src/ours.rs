@@ -52,11 +52,8 @@ pub(crate) async fn open(place: &Place) -> Result<Ours> {
     let count = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     let folder = std::env::temp_dir().join(format!("portcullis-bench-{}-{count}", std::process::id()));
     let store = Arc::new(FileStore::open(&folder));
-    let surroundings = Surroundings {
-        environment: BTreeMap::new(),
-        workspace_folder: Some(std::env::temp_dir()),
-        home: None,
-    };
+    let surroundings =
+        Surroundings { environment: BTreeMap::new(), workspace_folder: Some(std::env::temp_dir()), home: None };
     let gate = Gate::new(GateParts {
         registry: Registry::linked(portcullis_transports::NAMES)?,
         store: store.clone(),

@@ -97,8 +97,16 @@ pub(crate) async fn all(quick: bool) -> std::result::Result<Vec<Row>, Box<dyn st
             let ours = once::measure("ours", job, &server).map_err(|error| error.to_string())?;
             costs.push((rmcp, ours));
         }
-        rows.push(row(cpu, "ms", &costs.iter().map(|(rmcp, ours)| (None, rmcp.cpu_ms, ours.cpu_ms)).collect::<Vec<_>>()));
-        rows.push(row(peak, "MB", &costs.iter().map(|(rmcp, ours)| (None, rmcp.peak_mb, ours.peak_mb)).collect::<Vec<_>>()));
+        rows.push(row(
+            cpu,
+            "ms",
+            &costs.iter().map(|(rmcp, ours)| (None, rmcp.cpu_ms, ours.cpu_ms)).collect::<Vec<_>>(),
+        ));
+        rows.push(row(
+            peak,
+            "MB",
+            &costs.iter().map(|(rmcp, ours)| (None, rmcp.peak_mb, ours.peak_mb)).collect::<Vec<_>>(),
+        ));
     }
     Ok(rows)
 }
@@ -124,9 +132,11 @@ async fn calling(place: &Place, rounds: usize, calls: usize, width: usize) -> Re
 
 /// For people.
 pub(crate) fn table(rows: &[Row]) -> String {
-    let mut out = format!("{:38} {:>12} {:>12} {:>12}   {:>10} {:>10}\n", "", "raw", "rmcp", "ours", "ours/raw", "ours/rmcp");
+    let mut out =
+        format!("{:38} {:>12} {:>12} {:>12}   {:>10} {:>10}\n", "", "raw", "rmcp", "ours", "ours/raw", "ours/rmcp");
     for row in rows {
-        let value = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |value| format!("{value:.1} {}", row.unit));
+        let value =
+            |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |value| format!("{value:.1} {}", row.unit));
         let ratio = |ratio: Option<f64>| ratio.map_or_else(|| "–".to_owned(), |ratio| format!("{ratio:.2}"));
         let _ = writeln!(
             out,
@@ -144,8 +154,6 @@ pub(crate) fn table(rows: &[Row]) -> String {
 
 /// For programs.
 pub(crate) fn json(rows: &[Row]) -> Value {
-    let entry = |row: &Row| {
-        json!({"unit": row.unit, "raw": row.raw, "rmcp": row.rmcp, "ours": row.ours, "oursByRaw": row.by_raw, "oursByRmcp": row.by_rmcp})
-    };
+    let entry = |row: &Row| json!({"unit": row.unit, "raw": row.raw, "rmcp": row.rmcp, "ours": row.ours, "oursByRaw": row.by_raw, "oursByRmcp": row.by_rmcp});
     Value::Object(rows.iter().map(|row| (row.name.to_owned(), entry(row))).collect::<Map<_, _>>())
 }

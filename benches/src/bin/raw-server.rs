@@ -121,8 +121,11 @@ fn serve(mut stream: &TcpStream, answers: &Answers) -> std::io::Result<()> {
         }
         match answers.answer(&String::from_utf8_lossy(&body)) {
             Some(text) => stream.write_all(
-                format!("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{text}", text.len())
-                    .as_bytes(),
+                format!(
+                    "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{text}",
+                    text.len()
+                )
+                .as_bytes(),
             )?,
             None => stream.write_all(b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n")?,
         }

@@ -173,13 +173,15 @@ pub trait AuditSink: Debug + Send + Sync {
 pub struct AuditFile {
     folder: PathBuf,
     rotate_at: u64,
+    /// The file of our last line, and its size since: while both fit, nobody else wrote.
+    open: Mutex<Option<(File, u64)>>,
 }
 
 impl AuditFile {
     /// A trail in `folder`, which is made with the first line.
     #[must_use]
     pub fn new(folder: impl Into<PathBuf>) -> Self {
-        Self { folder: folder.into(), rotate_at: AUDIT_BYTES }
+        Self { folder: folder.into(), rotate_at: AUDIT_BYTES, open: Mutex::new(None) }
     }
 
     /// The newest `limit` lines, newest last. What is not a whole line is left out.
@@ -231,19 +233,52 @@ impl AuditFile {
         Ok(())
     }
 
+    /// Adds a line to the file that is open already, if it still lies at `path`, has room, and nobody
+    /// else wrote. One write of a file opened to append: lines of several hosts do not mix, and a
+    /// file that is put aside meanwhile keeps the line.
+    fn append_to_open(&self, path: &Path, line: &[u8]) -> bool {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some((file, size)) = open.as_mut() else { return false };
+        let grown = *size + line.len() as u64;
+        if grown > self.rotate_at || is_same_file(file, path) != Some(*size) || file.write_all(line).is_err() {
+            return false;
+        }
+        *size = grown;
+        true
+    }
+
     fn append(&self, path: &Path, line: &[u8]) -> io::Result<()> {
         let mut file = open_to_append(path)?;
         // A host that was killed while writing leaves half a line; ours is not glued to it.
+        let mut last = [b'\n'];
         if file.metadata()?.len() > 0 {
-            let mut last = [0];
             file.seek(SeekFrom::End(-1))?;
             file.read_exact(&mut last)?;
-            if last != *b"\n" {
-                return file.write_all(&[b"\n", line].concat());
-            }
         }
-        file.write_all(line)
+        if last == *b"\n" {
+            file.write_all(line)?;
+        } else {
+            file.write_all(&[b"\n", line].concat())?;
+        }
+        let size = file.metadata()?.len();
+        *self.open.lock().unwrap_or_else(PoisonError::into_inner) = Some((file, size));
+        Ok(())
     }
+}
+
+/// The size of `file`, if it is what lies at `path` and only its owner may use it.
+#[cfg(unix)]
+fn is_same_file(file: &File, path: &Path) -> Option<u64> {
+    use std::os::unix::fs::MetadataExt as _;
+
+    let (there, ours) = (fs::symlink_metadata(path).ok()?, file.metadata().ok()?);
+    let same = there.dev() == ours.dev() && there.ino() == ours.ino() && ours.mode() & 0o077 == 0;
+    same.then(|| ours.len())
+}
+
+#[cfg(not(unix))]
+fn is_same_file(_file: &File, _path: &Path) -> Option<u64> {
+    None
 }
 
 /// How long another host may hold the lock.
@@ -253,6 +288,9 @@ impl AuditSink for AuditFile {
     fn record(&self, line: &AuditLine) -> Result<(), AuditError> {
         let bytes = encode(line)?;
         let path = self.path(0);
+        if self.append_to_open(&path, &bytes) {
+            return Ok(());
+        }
         let failed = |attempt, source| AuditError::File { path: path.clone(), attempt, source };
         create_folder(&self.folder).map_err(|source| failed("written", source))?;
         let lock = Lock::acquire(&self.lock_path(), LOCK_WAIT).map_err(|failure| match failure {

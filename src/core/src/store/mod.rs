@@ -14,6 +14,7 @@ mod file;
 mod lock;
 mod memory;
 mod reconcile;
+mod seen;
 mod state;
 #[cfg(test)]
 mod tests;
