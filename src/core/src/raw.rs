@@ -133,6 +133,11 @@ impl Pending {
         }
     }
 
+    /// To be called for a request that failed and will not be answered.
+    pub fn forget(&self, id: &RequestId) {
+        self.ids().remove(id);
+    }
+
     /// How many requests wait.
     #[must_use]
     pub fn len(&self) -> usize {
