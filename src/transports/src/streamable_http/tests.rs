@@ -585,3 +585,29 @@ async fn a15_no_secret_is_logged_at_any_level() {
     assert!(log.contains("StreamableHttpClientWorker"), "the subscriber sees rmcp");
     assert!(!log.contains("canary"), "{}", log.lines().find(|line| line.contains("canary")).unwrap());
 }
+
+#[tokio::test]
+async fn errors_keep_their_type_through_the_client_of_rmcp() {
+    use portcullis::rmcp::{ServiceError, ServiceExt as _, model::CallToolRequestParams};
+    for flags in [
+        &["--http-status", "500"][..],
+        &["--http-status", "202"],
+        &["--http-sse", "--http-truncate"],
+        &["--http-sse", "--http-big-event", "300000"],
+    ] {
+        let fixture = Fixture::start(&[&["--http-on", "tools/call"], flags].concat());
+        let context = context(&[("TOKEN", "canary-token")]);
+        let plan = Box::new(plan(&fixture.fields(), &context).unwrap());
+        let consent = consent_to(plan.view());
+        let link = plan.open(consent, &context.surroundings).await.unwrap();
+        let client = ().serve(portcullis::testing::into_rmcp(link)).await.unwrap();
+        assert!(!client.list_all_tools().await.unwrap().is_empty());
+        let call = client.call_tool(CallToolRequestParams::new("echo"));
+        let error = tokio::time::timeout(SOON, call).await.expect("an answer").unwrap_err();
+        let ServiceError::TransportSend(sent) = &error else { panic!("{flags:?}: {error:?}") };
+        assert!(sent.error.downcast_ref::<LinkError>().is_some(), "{flags:?}: {error:?}");
+        assert_eq!(fixture.seen("tools/call"), 1);
+        assert!(client.list_all_tools().await.is_ok());
+        client.cancel().await.unwrap();
+    }
+}
