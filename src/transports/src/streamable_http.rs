@@ -2,7 +2,7 @@
 //!
 //! The plan fixes the whole URL without contacting anybody, name look-ups included; opening
 //! contacts exactly that. Headers and tokens are filled in after consent and go to that address
-//! alone: a redirect is an error. See [`crate::http`] for what a response may be.
+//! alone: a redirect is an error. The module `http` says what a response may be.
 
 use std::{fmt, sync::Arc};
 
