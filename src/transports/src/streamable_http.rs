@@ -2,7 +2,7 @@
 //!
 //! The plan fixes the whole URL without contacting anybody, name look-ups included; opening
 //! contacts exactly that. Headers and tokens are filled in after consent and go to that address
-//! alone: a redirect is an error. See [`crate::http`] for what a response may be.
+//! alone: a redirect is an error. The module `http` says what a response may be.
 
 use std::{fmt, sync::Arc};
 
@@ -80,7 +80,7 @@ impl Transport for StreamableHttp {
 enum Auth {
     None,
     Bearer(String),
-    OAuth,
+    LogIn,
 }
 
 /// An address, fixed; nothing of it changes any more.
@@ -156,7 +156,7 @@ impl HttpPlan {
         if !consent.covers(&self.view) {
             return Err(TransportError::Consent);
         }
-        if matches!(self.auth, Auth::OAuth) {
+        if matches!(self.auth, Auth::LogIn) {
             return Err(TransportError::Other {
                 what: "`auth` asks for a log-in with `oauth`, which is not possible yet".to_owned(),
                 source: "`bearer` with a token, or a header, can be used instead".into(),
@@ -191,7 +191,7 @@ fn auth(definition: &Definition) -> Result<Auth, TransportError> {
             Some(token) => Ok(Auth::Bearer(token.to_owned())),
             None => Err(value_error("auth.token", "`bearer` needs it")),
         },
-        Some("oauth") => Ok(Auth::OAuth),
+        Some("oauth") => Ok(Auth::LogIn),
         _ => Err(value_error("auth.type", "it is none of `none`, `bearer` and `oauth`")),
     }
 }

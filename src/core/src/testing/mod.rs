@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use rmcp::{RoleClient, transport::Transport};
 use serde_json::value::RawValue;
 
 use crate::{
@@ -11,6 +12,7 @@ use crate::{
     definition::{Definition, Fields, StoreKey},
     session::SessionId,
     store::Runtime,
+    link::{Link, LinkError},
     tools::Tool,
     trust::{Consent, TrustView},
 };
@@ -55,4 +57,9 @@ pub fn pending_call_with(tool: Tool, arguments: &str, runtime: Runtime) -> Pendi
     let call = Call { server: "server".to_owned(), tool: tool.name().to_owned(), arguments, caller: "test".to_owned() };
     let fingerprint = Definition::new("server", "test", Fields::new()).fingerprint(&StoreKey::new([0; 32]));
     PendingCall::new(call, SessionId::default(), fingerprint, Arc::new(tool), Arc::new(runtime), false)
+/// The wire of a link for rmcp's own client, without a session around it.
+///
+/// The keeper goes with it: whatever carries the link is not watched.
+pub fn into_rmcp(link: Link) -> impl Transport<RoleClient, Error = LinkError> + 'static {
+    link.into_parts().0
 }

@@ -34,7 +34,24 @@ pub(super) use portcullis::link::{Incoming, Outgoing};
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 
-pub(super) type Failed = StreamableHttpError<LinkError>;
+pub(super) type Failed = StreamableHttpError<Quiet>;
+
+/// An error that says no more in `Debug` than to a person: rmcp logs it.
+pub(crate) struct Quiet(pub(super) LinkError);
+
+impl fmt::Debug for Quiet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl fmt::Display for Quiet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+impl std::error::Error for Quiet {}
 
 /// What wire, client and keeper know of one connection.
 pub(crate) struct Shared {
@@ -254,7 +271,7 @@ impl Client {
             }
             _ => {}
         }
-        Failed::Client(error)
+        Failed::Client(Quiet(error))
     }
 }
 
@@ -279,7 +296,7 @@ fn all_headers(headers: Headers, token: Option<String>, session: Option<&str>, l
 }
 
 impl StreamableHttpClient for Client {
-    type Error = LinkError;
+    type Error = Quiet;
 
     async fn post_message(
         &self,
@@ -334,10 +351,10 @@ impl StreamableHttpClient for Client {
             .header(header::ACCEPT_ENCODING, "identity")
             .send()
             .await
-            .map_err(|error| Failed::Client(shared.unsent(error)))?;
+            .map_err(|error| Failed::Client(Quiet(shared.unsent(error))))?;
         let status = response.status();
         if status.is_server_error() {
-            return Err(Failed::Client(shared.status(status)));
+            return Err(Failed::Client(Quiet(shared.status(status))));
         }
         let refused = reply::refusal(&response, &shared.host, session.is_some()).is_err();
         if refused || !status.is_success() || reply::content_type(response.headers()) != "text/event-stream" {

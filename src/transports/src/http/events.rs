@@ -68,7 +68,7 @@ impl Reader {
                 event.retry = event.retry.map(|millis| millis.clamp(least, most));
                 self.resumable |= event.id.is_some();
                 if matches!(event.event.as_deref(), None | Some("" | "message")) {
-                    event.data = event.data.and_then(|data| self.message(data));
+                    event.data = event.data.and_then(|data| self.message(&data));
                 }
                 Ok(event)
             }
@@ -82,7 +82,7 @@ impl Reader {
     }
 
     /// One message, with a wanted result as text; nothing for what is none.
-    fn message(&mut self, data: String) -> Option<String> {
+    fn message(&mut self, data: &str) -> Option<String> {
         let message = self.pending.decode(data.as_bytes()).ok()?;
         if let (Some(id), Some(waiter)) = (answered(&message), &self.waiter)
             && *id == waiter.id

@@ -17,7 +17,7 @@ use tokio::sync::watch;
 use super::{
     Client,
     address::Address,
-    client::{Failed, Incoming, Outgoing, Shared, locked},
+    client::{Failed, Incoming, Outgoing, Quiet, Shared, locked},
     events,
     headers::Headers,
 };
@@ -114,7 +114,7 @@ impl Wire for HttpWire {
 
 fn link_error(error: Failed, failure: &Failure) -> LinkError {
     match error {
-        Failed::Client(error) => error,
+        Failed::Client(Quiet(error)) => error,
         Failed::TransportChannelClosed => failure.take().unwrap_or(LinkError::Closed),
         // Nothing else is made by the client, and the worker's own say nothing of a server.
         other => LinkError::Broken(other.into()),

@@ -402,6 +402,21 @@ async fn r37_a_stream_that_ends_before_the_answer_is_the_error_of_its_call() {
 }
 
 #[tokio::test]
+async fn r37_a_stream_with_ids_is_resumed_or_fails_and_no_call_is_repeated() {
+    let cut = ["--http-on", "tools/call", "--http-sse", "--http-event-ids", "--http-truncate"];
+    let fixture = Fixture::start(&[&cut[..], &["--http-resume"]].concat());
+    let mut server = Server::connect(&fixture.fields()).await.unwrap();
+    assert_eq!(server.say("x").await.unwrap(), "x");
+    assert_eq!((fixture.seen("tools/call"), fixture.seen("GET")), (1, 1));
+
+    let fixture = Fixture::start(&cut);
+    let mut server = Server::connect(&fixture.fields()).await.unwrap();
+    let error = server.call("echo", json!({"text": "x"})).await.unwrap();
+    assert!(error["message"].as_str().unwrap().contains("closed before its final response"), "{error}");
+    assert_eq!(fixture.seen("tools/call"), 1);
+}
+
+#[tokio::test]
 async fn s59_what_is_too_large_is_the_error_of_its_call() {
     let at = LIMIT.to_string();
     for flags in [
@@ -514,4 +529,85 @@ async fn nobody_there_is_an_error_that_names_the_host() {
     let error = Server::connect(&json!({"url": url})).await.map(|_| ()).unwrap_err();
     assert_eq!(error.to_string(), format!("`{free}` could not be reached"));
     assert!(!everything(&error).contains("canary"), "{error:?}");
+}
+
+#[tokio::test]
+async fn r41_what_is_no_tls_is_no_server() {
+    let fixture = Fixture::start(&[]);
+    let url = format!("https://{}/mcp?key=canary-query", fixture.address);
+    let error = Server::connect(&json!({"url": url, "headers": {"A": "${TOKEN}"}})).await.map(|_| ()).unwrap_err();
+    assert!(matches!(error, LinkError::Unreachable { .. }), "{error:?}");
+    assert!(!everything(&error).contains("canary"), "{error:?}");
+    assert_eq!(fixture.seen("initialize"), 0);
+}
+
+/// Where a subscriber writes to.
+#[derive(Clone, Default)]
+struct Log(Arc<std::sync::Mutex<Vec<u8>>>);
+
+impl std::io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn a15_no_secret_is_logged_at_any_level() {
+    let log = Log::default();
+    let subscriber = {
+        let log = log.clone();
+        tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).with_writer(move || log.clone()).finish()
+    };
+    let _guard = tracing::subscriber::set_default(subscriber);
+    let challenge = r#"Bearer error="canary-echoed""#;
+    for flags in [
+        &["--http-session", "--http-get"][..],
+        &["--http-status", "401", "--http-challenge", challenge],
+        &["--http-status", "500", "--http-body", "canary-body"],
+        &["--http-content-type", "canary/type"],
+        &["--http-drop"],
+    ] {
+        let fixture = Fixture::start(flags);
+        let mut fields = fixture.fields();
+        fields["auth"] = json!({"type": "bearer", "token": "${TOKEN}"});
+        if let Ok(mut server) = Server::connect(&fields).await {
+            server.say("spoken").await.unwrap();
+            server.wire.close().await.unwrap();
+            server.keeper.close(SOON).await;
+        }
+    }
+    let log = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+    assert!(log.contains("StreamableHttpClientWorker"), "the subscriber sees rmcp");
+    assert!(!log.contains("canary"), "{}", log.lines().find(|line| line.contains("canary")).unwrap());
+}
+
+#[tokio::test]
+async fn errors_keep_their_type_through_the_client_of_rmcp() {
+    use portcullis::rmcp::{ServiceError, ServiceExt as _, model::CallToolRequestParams};
+    for flags in [
+        &["--http-status", "500"][..],
+        &["--http-status", "202"],
+        &["--http-sse", "--http-truncate"],
+        &["--http-sse", "--http-big-event", "300000"],
+    ] {
+        let fixture = Fixture::start(&[&["--http-on", "tools/call"], flags].concat());
+        let context = context(&[("TOKEN", "canary-token")]);
+        let plan = Box::new(plan(&fixture.fields(), &context).unwrap());
+        let consent = consent_to(plan.view());
+        let link = plan.open(consent, &context.surroundings).await.unwrap();
+        let client = ().serve(portcullis::testing::into_rmcp(link)).await.unwrap();
+        assert!(!client.list_all_tools().await.unwrap().is_empty());
+        let call = client.call_tool(CallToolRequestParams::new("echo"));
+        let error = tokio::time::timeout(SOON, call).await.expect("an answer").unwrap_err();
+        let ServiceError::TransportSend(sent) = &error else { panic!("{flags:?}: {error:?}") };
+        assert!(sent.error.downcast_ref::<LinkError>().is_some(), "{flags:?}: {error:?}");
+        assert_eq!(fixture.seen("tools/call"), 1);
+        assert!(client.list_all_tools().await.is_ok());
+        client.cancel().await.unwrap();
+    }
 }
