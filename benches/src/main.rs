@@ -42,6 +42,8 @@ fn beside(name: &str) -> std::io::Result<PathBuf> {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     portcullis_transports::process::run_watcher_if_asked();
+    // rmcp's own HTTP client takes whatever TLS the program installed.
+    let _ = rustls::crypto::ring::default_provider().install_default();
     let args = Args::parse();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     if let Some(job) = args.once {

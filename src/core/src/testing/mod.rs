@@ -10,9 +10,9 @@ use serde_json::value::RawValue;
 use crate::{
     approval::{Arguments, Call, PendingCall},
     definition::{Definition, Fields, StoreKey},
+    link::{Link, LinkError},
     session::SessionId,
     store::Runtime,
-    link::{Link, LinkError},
     tools::Tool,
     trust::{Consent, TrustView},
 };
@@ -57,6 +57,8 @@ pub fn pending_call_with(tool: Tool, arguments: &str, runtime: Runtime) -> Pendi
     let call = Call { server: "server".to_owned(), tool: tool.name().to_owned(), arguments, caller: "test".to_owned() };
     let fingerprint = Definition::new("server", "test", Fields::new()).fingerprint(&StoreKey::new([0; 32]));
     PendingCall::new(call, SessionId::default(), fingerprint, Arc::new(tool), Arc::new(runtime), false)
+}
+
 /// The wire of a link for rmcp's own client, without a session around it.
 ///
 /// The keeper goes with it: whatever carries the link is not watched.

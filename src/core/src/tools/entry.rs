@@ -1,10 +1,6 @@
 //! One tool, each part as the server wrote it, and the list of a server's tools.
 
-use std::{
-    borrow::Cow,
-    collections::BTreeMap,
-    sync::Arc,
-};
+use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -75,8 +71,7 @@ impl Tool {
             return Err(refuse(Some(parts.name), "its `inputSchema` is no object".to_owned()));
         }
         let pin = Pin::of(text).map_err(|error| refuse(Some(parts.name.clone()), error.to_string()))?;
-        let hints: Hints =
-            parts.annotations.and_then(|text| serde_json::from_str(text.get()).ok()).unwrap_or_default();
+        let hints: Hints = parts.annotations.and_then(|text| serde_json::from_str(text.get()).ok()).unwrap_or_default();
         Ok(Self {
             title: parts.title.or(hints.title),
             name: parts.name,
@@ -261,7 +256,11 @@ mod tests {
 
     #[test]
     fn s29_two_tools_of_one_name_are_both_refused() {
-        let list = list(&[r#"{"name":"a","inputSchema":{}}"#, r#"{"name":"b","inputSchema":{}}"#, r#"{"name":"a","inputSchema":{"x":1}}"#]);
+        let list = list(&[
+            r#"{"name":"a","inputSchema":{}}"#,
+            r#"{"name":"b","inputSchema":{}}"#,
+            r#"{"name":"a","inputSchema":{"x":1}}"#,
+        ]);
         assert!(list.get("a").is_none());
         assert_eq!(list.len(), 1);
         assert_eq!(list.refused()[0].reason, "the server lists 2 tools of this name");

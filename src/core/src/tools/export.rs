@@ -76,7 +76,8 @@ impl ExportShape {
             Self::OpenAi => serde_json::to_string_pretty(&tools.iter().map(open_ai).collect::<Vec<_>>()),
             Self::Anthropic => serde_json::to_string_pretty(&tools.iter().map(anthropic).collect::<Vec<_>>()),
             Self::AiSdk => {
-                let map: Ordered<'_, _> = Ordered(tools.iter().map(|tool| (tool.model_name.as_str(), ai_sdk(tool))).collect());
+                let map: Ordered<'_, _> =
+                    Ordered(tools.iter().map(|tool| (tool.model_name.as_str(), ai_sdk(tool))).collect());
                 serde_json::to_string_pretty(&map)
             }
         };
