@@ -1,6 +1,6 @@
 //! One job in a process of its own, for CPU time and peak memory.
 
-use std::{fs, process::Command};
+use std::{fs, path::Path, process::Command};
 
 use crate::{
     client::{Client, Place, Result},
@@ -14,22 +14,36 @@ pub(crate) struct Cost {
     pub(crate) peak_mb: f64,
 }
 
-/// Runs `job` (`big`, `tools`) with `client` (`rmcp`, `ours`) against the server at `path` and prints its cost.
-pub(crate) async fn run(client: &str, job: &str, path: &str) -> std::result::Result<(), Box<dyn std::error::Error>> {
-    let mut command = vec![path.to_owned()];
+/// Where a job's server is, in words of one argument.
+fn place(job: &str, server: &str) -> Place {
+    let mut command = vec![server.to_owned()];
     if job == "tools" {
         command.extend(["--tools".to_owned(), "10000".to_owned()]);
     }
-    let place = Place::Stdio(command);
-    let done: Result<usize> = async {
+    Place::Stdio(command)
+}
+
+/// Runs `job` (`big`, `tools`, `start`) and prints its cost. Each starts the server and lists its tools;
+/// `what` is the server for `rmcp`, the folder of a store that is ready for `ours`.
+pub(crate) async fn run(client: &str, job: &str, what: &str) -> std::result::Result<(), Box<dyn std::error::Error>> {
+    let done: Result<()> = async {
         match client {
             "rmcp" => {
-                let rmcp = rmcp_client::open(&place).await?;
-                if job == "big" { rmcp.call("big").await } else { rmcp.tools().await }
+                let rmcp = rmcp_client::open(&place(job, what)).await?;
+                if job == "big" {
+                    rmcp.call("big").await?;
+                }
+                rmcp.close().await
             }
             _ => {
-                let ours = ours::open(&place).await?;
-                if job == "big" { ours.call("big").await } else { ours.tools().await }
+                let ours = ours::open(Path::new(what))?;
+                if job == "big" {
+                    ours.call("big").await?;
+                } else {
+                    ours.list().await?;
+                }
+                ours.close().await;
+                Ok(())
             }
         }
     }
@@ -58,9 +72,17 @@ fn peak_mb(status: &str) -> f64 {
     kilobytes.unwrap_or(0.0) / 1024.0
 }
 
-/// The cost of one job, measured in a process of its own.
-pub(crate) fn measure(client: &str, job: &str, server: &str) -> Result<Cost> {
-    let output = Command::new(std::env::current_exe()?).args(["--once", client, job, server]).output()?;
+/// The cost of one job with each client, measured in processes of their own.
+pub(crate) async fn measure(job: &str, server: &str) -> Result<(Cost, Cost)> {
+    let (gate, folder) = ours::prepare(&place(job, server)).await?;
+    gate.close().await;
+    let costs = one("rmcp", job, server).and_then(|rmcp| Ok((rmcp, one("ours", job, &folder.display().to_string())?)));
+    let _ = fs::remove_dir_all(folder);
+    costs
+}
+
+fn one(client: &str, job: &str, what: &str) -> Result<Cost> {
+    let output = Command::new(std::env::current_exe()?).args(["--once", client, job, what]).output()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let mut numbers = text.split_whitespace().filter_map(|number| number.parse().ok());
     match (numbers.next(), numbers.next()) {

@@ -1,7 +1,14 @@
 //! Portcullis as a host uses it: the whole way through the gate, with trust, selection, policies,
 //! ticket and audit trail.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
 
 use futures::{FutureExt, future::BoxFuture};
 use portcullis::{
@@ -32,39 +39,50 @@ impl Approver for Nobody {
 
 pub(crate) struct Ours {
     gate: Gate,
-    _folder: Folder,
+    folder: Option<PathBuf>,
 }
 
-struct Folder(std::path::PathBuf);
-
-impl Drop for Folder {
+impl Drop for Ours {
     fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
+        if let Some(folder) = &self.folder {
+            let _ = std::fs::remove_dir_all(folder);
+        }
     }
 }
 
 pub(crate) async fn connect(place: &Place) -> Result<Box<dyn Client>> {
-    Ok(Box::new(open(place).await?))
+    let (gate, folder) = prepare(place).await?;
+    Ok(Box::new(Ours { gate, folder: Some(folder) }))
 }
 
-pub(crate) async fn open(place: &Place) -> Result<Ours> {
-    static COUNT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
-    let count = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-    let folder = std::env::temp_dir().join(format!("portcullis-bench-{}-{count}", std::process::id()));
-    let store = Arc::new(FileStore::open(&folder));
+/// A gate over a store that is ready, as a program finds it when it starts.
+pub(crate) fn open(folder: &Path) -> Result<Ours> {
+    Ok(Ours { gate: gate(folder)?, folder: None })
+}
+
+fn gate(folder: &Path) -> Result<Gate> {
+    let store = Arc::new(FileStore::open(folder));
     let surroundings =
         Surroundings { environment: BTreeMap::new(), workspace_folder: Some(std::env::temp_dir()), home: None };
-    let gate = Gate::new(GateParts {
+    Ok(Gate::new(GateParts {
         registry: Registry::linked(portcullis_transports::NAMES)?,
         store: store.clone(),
         cache: store,
         approver: Arc::new(Nobody),
-        audit: Arc::new(AuditFile::new(&folder)),
+        audit: Arc::new(AuditFile::new(folder)),
         secrets: Arc::new(surroundings.clone()),
         context: OpenContext { surroundings, limits: Limits::default() },
         host: "bench".to_owned(),
         name_style: NameStyle::default(),
-    });
+    }))
+}
+
+/// Everything a person does once: import, trust, list, choose, enable, allow.
+pub(crate) async fn prepare(place: &Place) -> Result<(Gate, PathBuf)> {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let folder = std::env::temp_dir().join(format!("portcullis-bench-{}-{count}", std::process::id()));
+    let gate = gate(&folder)?;
     let (kind, fields) = match place {
         Place::Stdio(command) => ("stdio", json!({"command": command[0], "args": command[1..]})),
         Place::Http(url) => ("streamable-http", json!({"url": url})),
@@ -76,12 +94,19 @@ pub(crate) async fn open(place: &Place) -> Result<Ours> {
     gate.select("bench", Some(Choice::All), None).await?;
     gate.enable("bench").await?;
     gate.set_mode("bench", Mode::Allow).await?;
-    Ok(Ours { gate, _folder: Folder(folder) })
+    Ok((gate, folder))
 }
 
 impl Ours {
-    pub(crate) async fn tools(&self) -> Result<usize> {
-        Ok(self.gate.tools("bench").await?.0.len())
+    /// Starts the server and lists its tools.
+    pub(crate) async fn list(&self) -> Result<usize> {
+        self.gate.refresh("bench").await?;
+        Ok(0)
+    }
+
+    /// Ends everything.
+    pub(crate) async fn close(&self) {
+        self.gate.close().await;
     }
 }
 

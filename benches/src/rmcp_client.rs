@@ -28,14 +28,14 @@ pub(crate) async fn open(place: &Place) -> Result<Rmcp> {
         }
         Place::Http(url) => config.serve(StreamableHttpClientTransport::from_uri(url.as_str())).await?,
     };
-    let rmcp = Rmcp(service);
-    rmcp.tools().await?;
-    Ok(rmcp)
+    service.list_all_tools().await?;
+    Ok(Rmcp(service))
 }
 
 impl Rmcp {
-    pub(crate) async fn tools(&self) -> Result<usize> {
-        Ok(self.0.list_all_tools().await?.len())
+    pub(crate) async fn close(self) -> Result<()> {
+        self.0.cancel().await?;
+        Ok(())
     }
 }
 

@@ -93,9 +93,7 @@ pub(crate) async fn all(quick: bool) -> std::result::Result<Vec<Row>, Box<dyn st
     ] {
         let mut costs = Vec::new();
         for _ in 0..rounds {
-            let rmcp = once::measure("rmcp", job, &server).map_err(|error| error.to_string())?;
-            let ours = once::measure("ours", job, &server).map_err(|error| error.to_string())?;
-            costs.push((rmcp, ours));
+            costs.push(once::measure(job, &server).await.map_err(|error| error.to_string())?);
         }
         rows.push(row(
             cpu,

@@ -112,7 +112,7 @@ impl Gate {
         &*self.0.parts.store
     }
 
-    async fn state(&self) -> Result<State, GateError> {
+    async fn state(&self) -> Result<Arc<State>, GateError> {
         Ok(self.store().load().await?)
     }
 

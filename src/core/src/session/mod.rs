@@ -13,7 +13,7 @@ mod request;
 use std::{
     fmt,
     sync::{
-        Arc, PoisonError, RwLock,
+        Arc, Mutex, PoisonError, RwLock, Weak,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -75,6 +75,8 @@ pub struct Session {
     limits: SessionLimits,
     tools: RwLock<Arc<ToolList>>,
     listing: tokio::sync::Mutex<()>,
+    /// The list that the gate has taken note of.
+    noted: Mutex<Weak<ToolList>>,
 }
 
 impl fmt::Debug for Session {
@@ -121,6 +123,7 @@ impl Session {
                     limits,
                     tools: RwLock::default(),
                     listing: tokio::sync::Mutex::default(),
+                    noted: Mutex::default(),
                 };
                 return session.first_list(deadline).await;
             }
@@ -184,6 +187,17 @@ impl Session {
         let list = Arc::new(self.list_tools().await?);
         *self.tools.write().unwrap_or_else(PoisonError::into_inner) = list.clone();
         Ok(list)
+    }
+
+    /// Whether `list` is the one of which note was taken last.
+    pub(crate) fn is_noted(&self, list: &Arc<ToolList>) -> bool {
+        let noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
+        noted.upgrade().is_some_and(|noted| Arc::ptr_eq(&noted, list))
+    }
+
+    /// Takes note of `list`.
+    pub(crate) fn note(&self, list: &Arc<ToolList>) {
+        *self.noted.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(list);
     }
 
     /// Sends the call that `ticket` owns, once.

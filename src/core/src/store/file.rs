@@ -51,7 +51,7 @@ pub struct FileStore {
     disk: Arc<dyn Disk>,
     wait: Duration,
     seen_key: Seen<[Stamp; 1], StoreKey>,
-    seen_state: Seen<[Stamp; 2], State>,
+    seen_state: Seen<[Stamp; 2], Arc<State>>,
 }
 
 /// What lies on the disk, and the bytes it was read from.
@@ -212,7 +212,7 @@ impl StateStore for FileStore {
         self.key_under(&lock)
     }
 
-    async fn load(&self) -> Result<State, StoreError> {
+    async fn load(&self) -> Result<Arc<State>, StoreError> {
         let key = self.known_key()?;
         let now = SystemTime::now();
         let stamps = Stamp::of(&self.state_path()).zip(Stamp::of(&self.key_path())).map(|(state, key)| [state, key]);
@@ -222,12 +222,13 @@ impl StateStore for FileStore {
         let kept = self.read(key.as_ref())?;
         if key.is_none() && kept.bytes.is_some() {
             // The key is made before the first state: another host may just have made both.
-            return Ok(self.read(self.known_key()?.as_ref())?.state);
+            return Ok(self.read(self.known_key()?.as_ref())?.state.into());
         }
+        let state = Arc::new(kept.state);
         if let Some(stamps) = stamps {
-            self.seen_state.keep(stamps, now, &kept.state);
+            self.seen_state.keep(stamps, now, &state);
         }
-        Ok(kept.state)
+        Ok(state)
     }
 
     async fn update<'a>(&self, change: Change<'a>) -> Result<State, StoreError> {
