@@ -173,8 +173,8 @@ pub trait AuditSink: Debug + Send + Sync {
 pub struct AuditFile {
     folder: PathBuf,
     rotate_at: u64,
-    /// The file of our last line, and its size since: while both fit, nobody else wrote.
-    open: Mutex<Option<(File, u64)>>,
+    /// The file of our last line, and its condition since: while that fits, nobody else wrote.
+    open: Mutex<Option<(File, Condition)>>,
 }
 
 impl AuditFile {
@@ -238,12 +238,12 @@ impl AuditFile {
     /// file that is put aside meanwhile keeps the line.
     fn append_to_open(&self, path: &Path, line: &[u8]) -> bool {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some((file, size)) = open.as_mut() else { return false };
-        let grown = *size + line.len() as u64;
-        if grown > self.rotate_at || is_same_file(file, path) != Some(*size) || file.write_all(line).is_err() {
+        let Some((file, condition)) = open.as_mut() else { return false };
+        let grown = condition.size + line.len() as u64;
+        if grown > self.rotate_at || Condition::at(path) != Some(*condition) || file.write_all(line).is_err() {
             return false;
         }
-        *size = grown;
+        condition.size = grown;
         true
     }
 
@@ -260,25 +260,37 @@ impl AuditFile {
         } else {
             file.write_all(&[b"\n", line].concat())?;
         }
-        let size = file.metadata()?.len();
-        *self.open.lock().unwrap_or_else(PoisonError::into_inner) = Some((file, size));
+        let condition = Condition::of(&file.metadata()?);
+        *self.open.lock().unwrap_or_else(PoisonError::into_inner) = condition.map(|condition| (file, condition));
         Ok(())
     }
 }
 
-/// The size of `file`, if it is what lies at `path` and only its owner may use it.
-#[cfg(unix)]
-fn is_same_file(file: &File, path: &Path) -> Option<u64> {
-    use std::os::unix::fs::MetadataExt as _;
-
-    let (there, ours) = (fs::symlink_metadata(path).ok()?, file.metadata().ok()?);
-    let same = there.dev() == ours.dev() && there.ino() == ours.ino() && ours.mode() & 0o077 == 0;
-    same.then(|| ours.len())
+/// Which file lies at the trail's place, and how long it is; none unless its owner alone may use it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Condition {
+    device: u64,
+    inode: u64,
+    size: u64,
 }
 
-#[cfg(not(unix))]
-fn is_same_file(_file: &File, _path: &Path) -> Option<u64> {
-    None
+impl Condition {
+    fn at(path: &Path) -> Option<Self> {
+        Self::of(&fs::symlink_metadata(path).ok()?)
+    }
+
+    #[cfg(unix)]
+    fn of(metadata: &fs::Metadata) -> Option<Self> {
+        use std::os::unix::fs::MetadataExt as _;
+
+        let private = metadata.mode() & 0o077 == 0;
+        private.then(|| Self { device: metadata.dev(), inode: metadata.ino(), size: metadata.len() })
+    }
+
+    #[cfg(not(unix))]
+    fn of(_metadata: &fs::Metadata) -> Option<Self> {
+        None
+    }
 }
 
 /// How long another host may hold the lock.

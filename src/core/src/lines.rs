@@ -157,4 +157,8 @@ where
     fn failure(&self) -> Failure {
         self.failure.clone()
     }
+
+    fn reads_arguments(&self) -> bool {
+        false
+    }
 }

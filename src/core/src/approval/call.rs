@@ -142,6 +142,11 @@ impl PendingCall {
         self.state.runtime(&self.call.server)
     }
 
+    /// What was decided about all servers when it was brought before the pipeline.
+    pub(crate) fn state(&self) -> &Arc<State> {
+        &self.state
+    }
+
     pub(crate) fn arguments_hash(&self) -> &str {
         &self.arguments_hash
     }

@@ -112,7 +112,7 @@ impl Gate {
         }
         let here = (session.fingerprint(), tool.name().to_owned(), tool.pin(), call.caller.clone());
         let granted = self.granted().contains(&here);
-        let key = self.key().await?;
+        let key = self.key_of(state).await?;
         Ok(PendingCall::new(call, session.id(), session.fingerprint(), tool, state.clone(), granted, &key))
     }
 
@@ -174,16 +174,16 @@ impl Gate {
             Self::failed(&name, Some(pending.call().tool.clone()), error)
         };
         let state = self.state().await?;
-        let definition = state.definition(&name).ok_or_else(|| changed("server"))?;
-        let runtime = state.runtime(&name);
-        if definition.fingerprint(&self.key().await?) != pending.fingerprint()
-            || runtime.trust.is_none()
-            || !runtime.enabled
-        {
-            return Err(changed("server"));
-        }
-        if runtime.enabled_tools.get(pending.tool().name()) != Some(&pending.tool().pin()) {
-            return Err(changed("tool"));
+        if !Arc::ptr_eq(&state, pending.state()) {
+            let definition = state.definition(&name).ok_or_else(|| changed("server"))?;
+            let runtime = state.runtime(&name);
+            let same = definition.fingerprint(&self.key_of(&state).await?) == pending.fingerprint();
+            if !same || runtime.trust.is_none() || !runtime.enabled {
+                return Err(changed("server"));
+            }
+            if runtime.enabled_tools.get(pending.tool().name()) != Some(&pending.tool().pin()) {
+                return Err(changed("tool"));
+            }
         }
         let session = self.running(&name).await.ok_or_else(|| changed("session"))?;
         if session.is_stale() {

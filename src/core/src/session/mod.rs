@@ -73,6 +73,7 @@ pub struct Session {
     handler: Arc<handler::Shared>,
     monitor: Monitor,
     limits: SessionLimits,
+    reads_arguments: bool,
     tools: RwLock<Arc<ToolList>>,
     listing: tokio::sync::Mutex<()>,
     /// The list that the gate has taken note of.
@@ -100,6 +101,7 @@ impl Session {
         limits: SessionLimits,
     ) -> Result<Self, SessionError> {
         let deadline = Instant::now() + limits.start;
+        let reads_arguments = link.reads_arguments();
         let (transport, keeper, failure) = link.into_parts();
         let handler = Handler::default();
         let shared = handler.shared();
@@ -121,6 +123,7 @@ impl Session {
                     handler: shared,
                     monitor: Monitor::start(service, keeper, failure, limits.limits.stop_grace),
                     limits,
+                    reads_arguments,
                     tools: RwLock::default(),
                     listing: tokio::sync::Mutex::default(),
                     noted: Mutex::default(),
@@ -210,8 +213,9 @@ impl Session {
         let pin = self.tools().get(ticket.tool()).map(|tool| tool.pin());
         let call = ticket.redeem(self.id, self.fingerprint, pin, Instant::now())?;
         let mut params = CallToolRequestParams::new(call.tool);
-        // A wire that does not know raw arguments sends these; it marks its results as re-encoded.
-        params.arguments = serde_json::from_str(call.arguments.get()).ok();
+        if self.reads_arguments {
+            params.arguments = serde_json::from_str(call.arguments.get()).ok();
+        }
         let mut request = CallToolRequest::new(params);
         request.extensions.insert(RawArguments(call.arguments));
         let result = self.request(ClientRequest::CallToolRequest(request)).await?;

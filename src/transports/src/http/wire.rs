@@ -110,6 +110,11 @@ impl Wire for HttpWire {
     fn failure(&self) -> Failure {
         self.shared.failure.clone()
     }
+
+    /// rmcp's worker turns some of them into headers.
+    fn reads_arguments(&self) -> bool {
+        true
+    }
 }
 
 fn link_error(error: Failed, failure: &Failure) -> LinkError {
