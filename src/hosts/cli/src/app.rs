@@ -1,0 +1,139 @@
+//! What a command works with: the gate, composed once, and the ways to a person.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use portcullis::{
+    Gate, GateParts, Registry,
+    approval::Approver,
+    audit::{AuditError, AuditFile, AuditLine, AuditSink},
+    store::{FileStore, MemoryStore, StateStore, ToolCache},
+    transport::OpenContext,
+};
+use portcullis_settings::{Folders, Machine, Settings};
+use tracing_subscriber::EnvFilter;
+
+use crate::{
+    approver::{AtTerminal, Demonstration, NobodyThere, OneYes},
+    cli::{Cli, Command},
+    error::CliError,
+    output::Output,
+    terminal::Terminal,
+};
+
+/// How this host is called in trust records and as a caller.
+pub const HOST: &str = "cli";
+
+/// Everything that commands share.
+#[derive(Debug)]
+pub struct App {
+    /// The gate.
+    pub gate: Gate,
+    /// Where to print.
+    pub output: Output,
+    /// The person, if one can be asked.
+    pub terminal: Option<Terminal>,
+    /// Where things are kept; `None` for commands that keep nothing.
+    pub folders: Option<Folders>,
+    /// The trail of a command that keeps nothing.
+    pub trail: Arc<MemoryTrail>,
+}
+
+/// Whether a command works on what is kept.
+fn keeps(command: &Command) -> bool {
+    !matches!(
+        command,
+        Command::Check(_) | Command::Completions(_) | Command::Demo(_) | Command::DemoServer(_) | Command::Paths(_)
+    )
+}
+
+impl App {
+    /// Reads the settings and composes the gate. Starts nothing, makes no folder.
+    ///
+    /// # Errors
+    ///
+    /// Settings that cannot be used, no place to keep things, a transport that is not linked.
+    pub fn new(cli: &Cli, output: Output) -> Result<Self, CliError> {
+        let machine = Machine::here();
+        let settings = Settings::load(&machine, &cli.set)?;
+        start_log(&settings)?;
+        let output = output.colored(machine.wants_color());
+        let terminal = Terminal::here(output);
+        let registry =
+            Registry::linked(portcullis_transports::NAMES).map_err(|error| CliError::internal(error.to_string()))?;
+        let trail = Arc::new(MemoryTrail::default());
+        let (folders, store, cache, audit) = if keeps(&cli.command) {
+            let folders = machine.folders()?;
+            let store = Arc::new(FileStore::open(&folders.data));
+            let audit: Arc<dyn AuditSink> = Arc::new(AuditFile::new(&folders.state));
+            (Some(folders), store.clone() as Arc<dyn StateStore>, store as Arc<dyn ToolCache>, audit)
+        } else {
+            let memory = MemoryStore::new().map_err(|error| CliError::internal(error.to_string()))?;
+            let memory = Arc::new(memory);
+            let audit: Arc<dyn AuditSink> = trail.clone();
+            (machine.folders().ok(), memory.clone() as Arc<dyn StateStore>, memory as Arc<dyn ToolCache>, audit)
+        };
+        let gate = Gate::new(GateParts {
+            registry,
+            store,
+            cache,
+            approver: approver(&cli.command, terminal, output),
+            audit,
+            secrets: Arc::new(machine.surroundings().clone()),
+            context: OpenContext { surroundings: machine.surroundings().clone(), limits: settings.limits },
+            host: HOST.to_owned(),
+            name_style: settings.name_style,
+        });
+        Ok(Self { gate, output, terminal, folders, trail })
+    }
+
+    /// The trail that is kept.
+    ///
+    /// # Errors
+    ///
+    /// Where there is no place to keep one.
+    pub fn audit(&self) -> Result<AuditFile, CliError> {
+        match &self.folders {
+            Some(folders) => Ok(AuditFile::new(&folders.state)),
+            None => Err(portcullis_settings::FoldersError::NoHome.into()),
+        }
+    }
+}
+
+fn approver(command: &Command, terminal: Option<Terminal>, output: Output) -> Arc<dyn Approver> {
+    match (command, terminal) {
+        (Command::Call(args), _) if args.yes => Arc::new(OneYes::default()),
+        (_, Some(terminal)) => Arc::new(AtTerminal(terminal, output)),
+        (Command::Demo(_), None) => Arc::new(Demonstration(output)),
+        (_, None) => Arc::new(NobodyThere),
+    }
+}
+
+fn start_log(settings: &Settings) -> Result<(), CliError> {
+    let filter = EnvFilter::try_new(&settings.log).map_err(|error| {
+        CliError::usage("settings", format!("the setting `log` is no filter: {error}"))
+            .help("for example `PORTCULLIS_LOG=debug,rmcp=warn`")
+    })?;
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(false);
+    // Somebody who embeds this crate may have one already.
+    let _ = log.try_init();
+    Ok(())
+}
+
+/// A trail that is gone with the program.
+#[derive(Debug, Default)]
+pub struct MemoryTrail(Mutex<Vec<AuditLine>>);
+
+impl MemoryTrail {
+    /// What was recorded.
+    #[must_use]
+    pub fn lines(&self) -> Vec<AuditLine> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl AuditSink for MemoryTrail {
+    fn record(&self, line: &AuditLine) -> Result<(), AuditError> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(line.clone());
+        Ok(())
+    }
+}

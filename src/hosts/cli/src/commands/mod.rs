@@ -1,0 +1,78 @@
+//! One file per command: `Args`, whose doc comment is its help, and `run`.
+
+pub mod add;
+pub mod call;
+pub mod check;
+pub mod completions;
+pub mod demo;
+pub mod demo_server;
+pub mod disable;
+pub mod enable;
+pub mod export;
+pub mod grants;
+pub mod import;
+pub mod list;
+pub mod log;
+pub mod mode;
+pub mod paths;
+pub mod remove;
+pub mod revoke;
+pub mod show;
+pub mod tools;
+pub mod trust;
+pub mod untrust;
+
+use std::{
+    fs::File,
+    io::{self, Read},
+    path::Path,
+};
+
+use clap::ValueEnum;
+use portcullis::{
+    display::escape,
+    document::{ParseOptions, TimeoutUnit},
+    limits::DOCUMENT_BYTES,
+};
+
+use crate::error::CliError;
+
+/// The unit of `timeout` fields that have none.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum Unit {
+    /// Seconds.
+    S,
+    /// Milliseconds.
+    Ms,
+}
+
+fn options(unit: Option<Unit>) -> ParseOptions {
+    let unit = unit.map(|unit| match unit {
+        Unit::S => TimeoutUnit::Seconds,
+        Unit::Ms => TimeoutUnit::Milliseconds,
+    });
+    ParseOptions { timeout_unit: unit }
+}
+
+/// The bytes of a file, or of standard input for `-`; one more than a document may have at most.
+fn read_document(file: &Path) -> Result<Vec<u8>, CliError> {
+    let mut bytes = Vec::new();
+    let limit = DOCUMENT_BYTES as u64 + 1;
+    let read = if file == Path::new("-") {
+        io::stdin().lock().take(limit).read_to_end(&mut bytes)
+    } else {
+        File::open(file).and_then(|open| open.take(limit).read_to_end(&mut bytes))
+    };
+    match read {
+        Ok(_) => Ok(bytes),
+        Err(error) => {
+            let message = format!("`{}` cannot be read", escape(&file.display().to_string()));
+            Err(CliError::usage("unreadable", message).because(&error))
+        }
+    }
+}
+
+/// How a file is called in messages.
+fn shown(file: &Path) -> String {
+    if file == Path::new("-") { "standard input".to_owned() } else { file.display().to_string() }
+}

@@ -1,0 +1,35 @@
+//! How things look. Everything that somebody else wrote is escaped here.
+
+pub mod audit;
+pub mod document;
+pub mod excerpt;
+pub mod question;
+pub mod result;
+pub mod table;
+pub mod tools;
+pub mod trust;
+
+use portcullis::display;
+
+/// A name as one would type it in a shell.
+#[must_use]
+pub fn shell(name: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./@:".contains(c);
+    if !name.is_empty() && !name.starts_with('-') && name.chars().all(plain) {
+        name.to_owned()
+    } else {
+        format!("'{}'", display::escape(name).replace('\'', "'\\''"))
+    }
+}
+
+/// Lines that the server wrote, marked so on each line: none can pass for ours.
+#[must_use]
+pub fn their_words(text: &str) -> String {
+    display::escape_lines(text).lines().map(|line| format!("    | {line}")).collect::<Vec<_>>().join("\n")
+}
+
+/// `1 tool`, `2 tools`.
+#[must_use]
+pub fn count(number: usize, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
