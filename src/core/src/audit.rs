@@ -173,13 +173,15 @@ pub trait AuditSink: Debug + Send + Sync {
 pub struct AuditFile {
     folder: PathBuf,
     rotate_at: u64,
+    /// The file of our last line, and its condition since: while that fits, nobody else wrote.
+    open: Mutex<Option<(File, Condition)>>,
 }
 
 impl AuditFile {
     /// A trail in `folder`, which is made with the first line.
     #[must_use]
     pub fn new(folder: impl Into<PathBuf>) -> Self {
-        Self { folder: folder.into(), rotate_at: AUDIT_BYTES }
+        Self { folder: folder.into(), rotate_at: AUDIT_BYTES, open: Mutex::new(None) }
     }
 
     /// The newest `limit` lines, newest last. What is not a whole line is left out.
@@ -231,18 +233,63 @@ impl AuditFile {
         Ok(())
     }
 
+    /// Adds a line to the file that is open already, if it still lies at `path`, has room, and nobody
+    /// else wrote. One write of a file opened to append: lines of several hosts do not mix, and a
+    /// file that is put aside meanwhile keeps the line.
+    fn append_to_open(&self, path: &Path, line: &[u8]) -> bool {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some((file, condition)) = open.as_mut() else { return false };
+        let grown = condition.size + line.len() as u64;
+        if grown > self.rotate_at || Condition::at(path) != Some(*condition) || file.write_all(line).is_err() {
+            return false;
+        }
+        condition.size = grown;
+        true
+    }
+
     fn append(&self, path: &Path, line: &[u8]) -> io::Result<()> {
         let mut file = open_to_append(path)?;
         // A host that was killed while writing leaves half a line; ours is not glued to it.
+        let mut last = [b'\n'];
         if file.metadata()?.len() > 0 {
-            let mut last = [0];
             file.seek(SeekFrom::End(-1))?;
             file.read_exact(&mut last)?;
-            if last != *b"\n" {
-                return file.write_all(&[b"\n", line].concat());
-            }
         }
-        file.write_all(line)
+        if last == *b"\n" {
+            file.write_all(line)?;
+        } else {
+            file.write_all(&[b"\n", line].concat())?;
+        }
+        let condition = Condition::of(&file.metadata()?);
+        *self.open.lock().unwrap_or_else(PoisonError::into_inner) = condition.map(|condition| (file, condition));
+        Ok(())
+    }
+}
+
+/// Which file lies at the trail's place, and how long it is; none unless its owner alone may use it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Condition {
+    device: u64,
+    inode: u64,
+    size: u64,
+}
+
+impl Condition {
+    fn at(path: &Path) -> Option<Self> {
+        Self::of(&fs::symlink_metadata(path).ok()?)
+    }
+
+    #[cfg(unix)]
+    fn of(metadata: &fs::Metadata) -> Option<Self> {
+        use std::os::unix::fs::MetadataExt as _;
+
+        let private = metadata.mode() & 0o077 == 0;
+        private.then(|| Self { device: metadata.dev(), inode: metadata.ino(), size: metadata.len() })
+    }
+
+    #[cfg(not(unix))]
+    fn of(_metadata: &fs::Metadata) -> Option<Self> {
+        None
     }
 }
 
@@ -253,6 +300,9 @@ impl AuditSink for AuditFile {
     fn record(&self, line: &AuditLine) -> Result<(), AuditError> {
         let bytes = encode(line)?;
         let path = self.path(0);
+        if self.append_to_open(&path, &bytes) {
+            return Ok(());
+        }
         let failed = |attempt, source| AuditError::File { path: path.clone(), attempt, source };
         create_folder(&self.folder).map_err(|source| failed("written", source))?;
         let lock = Lock::acquire(&self.lock_path(), LOCK_WAIT).map_err(|failure| match failure {

@@ -5,6 +5,8 @@
 //! since `1` and `1.0`, or integers beyond 2^53, are not the same to every reader. Everything is
 //! length-prefixed, so that no two structures share a form. Fingerprints and pins are hashes of it.
 
+use std::{borrow::Cow, ops::Range};
+
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -67,26 +69,24 @@ fn framed(tag: u8, bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(bytes);
 }
 
-fn object(mut members: Vec<(String, Vec<u8>)>, out: &mut Vec<u8>) -> Result<(), CanonicalError> {
+/// Puts the members that stand in `out` behind `start` into the order of their keys.
+fn sort_members(
+    mut members: Vec<(Cow<'_, str>, Range<usize>)>,
+    start: usize,
+    out: &mut Vec<u8>,
+) -> Result<(), CanonicalError> {
     members.sort_by(|a, b| a.0.cmp(&b.0));
     if let Some(pair) = members.windows(2).find(|pair| pair[0].0 == pair[1].0) {
-        return Err(CanonicalError::DuplicateKey { key: pair[0].0.clone() });
+        return Err(CanonicalError::DuplicateKey { key: pair[0].0.clone().into_owned() });
     }
+    let values = out.split_off(start);
     out.push(b'{');
     out.extend_from_slice(&(members.len() as u64).to_be_bytes());
     for (key, value) in members {
         framed(b's', key.as_bytes(), out);
-        out.extend_from_slice(&value);
+        out.extend_from_slice(&values[value.start - start..value.end - start]);
     }
     Ok(())
-}
-
-fn array(items: &[Vec<u8>], out: &mut Vec<u8>) {
-    out.push(b'[');
-    out.extend_from_slice(&(items.len() as u64).to_be_bytes());
-    for item in items {
-        out.extend_from_slice(item);
-    }
 }
 
 /// Appends the canonical form of a value that is already in memory.
@@ -97,21 +97,24 @@ pub fn value(value: &Value, out: &mut Vec<u8>) {
         Value::Number(number) => framed(b'#', number.to_string().as_bytes(), out),
         Value::String(text) => framed(b's', text.as_bytes(), out),
         Value::Array(items) => {
-            let items: Vec<_> = items.iter().map(encoded).collect();
-            array(&items, out);
+            out.push(b'[');
+            out.extend_from_slice(&(items.len() as u64).to_be_bytes());
+            for item in items {
+                self::value(item, out);
+            }
         }
         Value::Object(map) => {
-            let members = map.iter().map(|(key, value)| (key.clone(), encoded(value))).collect();
+            let start = out.len();
+            let mut members = Vec::with_capacity(map.len());
+            for (key, member) in map {
+                let from = out.len();
+                self::value(member, out);
+                members.push((Cow::Borrowed(key.as_str()), from..out.len()));
+            }
             // A map in memory has no duplicates.
-            let _ = object(members, out);
+            let _ = sort_members(members, start, out);
         }
     }
-}
-
-fn encoded(item: &Value) -> Vec<u8> {
-    let mut out = Vec::new();
-    value(item, &mut out);
-    out
 }
 
 /// The canonical form of a JSON text, its numbers digit by digit.
@@ -137,7 +140,7 @@ struct Scanner<'a> {
     limit: usize,
 }
 
-impl Scanner<'_> {
+impl<'a> Scanner<'a> {
     fn peek(&mut self) -> Result<u8, CanonicalError> {
         let bytes = self.text.as_bytes();
         while matches!(bytes.get(self.at), Some(b' ' | b'\t' | b'\r' | b'\n')) {
@@ -184,6 +187,7 @@ impl Scanner<'_> {
     }
 
     fn object(&mut self, out: &mut Vec<u8>) -> Result<(), CanonicalError> {
+        let start = out.len();
         let mut members = Vec::new();
         while self.peek()? != b'}' {
             if self.peek()? == b',' {
@@ -195,43 +199,52 @@ impl Scanner<'_> {
                 return Err(CanonicalError::Syntax);
             }
             self.at += 1;
-            let mut value = Vec::new();
-            self.value(&mut value)?;
-            members.push((key, value));
+            let from = out.len();
+            self.value(out)?;
+            members.push((key, from..out.len()));
         }
-        object(members, out)
+        sort_members(members, start, out)
     }
 
     fn array(&mut self, out: &mut Vec<u8>) -> Result<(), CanonicalError> {
-        let mut items = Vec::new();
+        out.push(b'[');
+        let count = out.len();
+        out.extend_from_slice(&[0; 8]);
+        let mut items: u64 = 0;
         while self.peek()? != b']' {
             if self.peek()? == b',' {
                 self.at += 1;
                 continue;
             }
-            let mut item = Vec::new();
-            self.value(&mut item)?;
-            items.push(item);
+            self.value(out)?;
+            items += 1;
         }
-        array(&items, out);
+        out[count..count + 8].copy_from_slice(&items.to_be_bytes());
         Ok(())
     }
 
-    fn string(&mut self) -> Result<String, CanonicalError> {
+    fn string(&mut self) -> Result<Cow<'a, str>, CanonicalError> {
         self.peek()?;
         let bytes = self.text.as_bytes();
         let start = self.at;
         let mut end = start + 1;
+        let mut plain = true;
         loop {
             match bytes.get(end) {
                 Some(b'"') => break,
-                Some(b'\\') => end += 2,
+                Some(b'\\') => {
+                    plain = false;
+                    end += 2;
+                }
                 Some(_) => end += 1,
                 None => return Err(CanonicalError::Syntax),
             }
         }
         self.at = end + 1;
-        serde_json::from_str(&self.text[start..=end]).map_err(|_| CanonicalError::Syntax)
+        if plain {
+            return Ok(Cow::Borrowed(&self.text[start + 1..end]));
+        }
+        serde_json::from_str(&self.text[start..=end]).map(Cow::Owned).map_err(|_| CanonicalError::Syntax)
     }
 }
 

@@ -69,9 +69,17 @@ where
                     self.failure.set(LinkError::TooLarge { limit: self.limit });
                     return None;
                 }
-                let decoded = self.pending.decode(self.buffer[self.start..end].trim_ascii());
-                self.start = end + 1;
-                self.scanned = self.start;
+                let decoded = if self.start == 0 && end + 1 == self.buffer.len() && end > KEPT_BYTES {
+                    let mut line = std::mem::take(&mut self.buffer);
+                    line.truncate(end);
+                    self.scanned = 0;
+                    self.pending.decode_owned(line)
+                } else {
+                    let line = self.buffer[self.start..end].trim_ascii();
+                    self.start = end + 1;
+                    self.scanned = self.start;
+                    self.pending.decode(line)
+                };
                 match decoded {
                     Ok(message) => return Some(message),
                     Err(raw::Noise) => {
@@ -148,5 +156,9 @@ where
 
     fn failure(&self) -> Failure {
         self.failure.clone()
+    }
+
+    fn reads_arguments(&self) -> bool {
+        false
     }
 }

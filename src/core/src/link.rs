@@ -125,6 +125,9 @@ pub trait Wire: Send {
     fn close(&mut self) -> BoxFuture<'_, Result<(), LinkError>>;
     /// Where the reason will be.
     fn failure(&self) -> Failure;
+    /// Whether it reads the typed arguments of a call as well; one that sends what
+    /// [`encode`](crate::raw::encode) writes does not.
+    fn reads_arguments(&self) -> bool;
 }
 
 /// How what carries a link ended.
@@ -208,6 +211,10 @@ impl Link {
         Self::new(Adapted { transport, error }, keeper)
     }
 
+    pub(crate) fn reads_arguments(&self) -> bool {
+        self.wire.reads_arguments()
+    }
+
     pub(crate) fn into_parts(self) -> (LinkTransport, Arc<dyn Keeper>, Failure) {
         let failure = self.wire.failure();
         (LinkTransport(self.wire), self.keeper, failure)
@@ -236,6 +243,10 @@ impl<T: RmcpTransport<RoleClient> + 'static> Wire for Adapted<T> {
 
     fn failure(&self) -> Failure {
         Failure::default()
+    }
+
+    fn reads_arguments(&self) -> bool {
+        true
     }
 }
 

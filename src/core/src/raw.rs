@@ -133,6 +133,11 @@ impl Pending {
         }
     }
 
+    /// To be called for a request that failed and will not be answered.
+    pub fn forget(&self, id: &RequestId) {
+        self.ids().remove(id);
+    }
+
     /// How many requests wait.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -170,6 +175,37 @@ impl Pending {
                 Ok(unreadable(self.answered_id(&id)?.0))
             }
         }
+    }
+
+    /// The same for a message that nobody needs afterwards: a wanted result stays where it is in
+    /// memory, which halves what a large one takes.
+    ///
+    /// # Errors
+    ///
+    /// As [`decode`](Self::decode).
+    pub(crate) fn decode_owned(&self, mut text: Vec<u8>) -> Result<Incoming, Noise> {
+        let Some((range, id)) = self.wanted_text(&text) else { return self.decode(text.trim_ascii()) };
+        text.truncate(range.end);
+        text.drain(..range.start);
+        match String::from_utf8(text) {
+            Ok(text) => Ok(JsonRpcMessage::response(ServerResult::CustomResult(CustomResult(Value::String(text))), id)),
+            Err(_) => Ok(unreadable(id)),
+        }
+    }
+
+    /// Where in `text` a result stands that is wanted as text and nothing else; the request is answered.
+    fn wanted_text(&self, text: &[u8]) -> Option<(std::ops::Range<usize>, RequestId)> {
+        let Ok(Envelope { id: Some(id), method: None, result: Some(result), error: None }) =
+            serde_json::from_slice(text)
+        else {
+            return None;
+        };
+        let id = serde_json::from_str::<RequestId>(id.get()).ok()?;
+        let start = result.get().as_ptr().addr() - text.as_ptr().addr();
+        let range = start..start + result.get().len();
+        let mut ids = self.ids();
+        (ids.get(&id) == Some(&Wanted::Text)).then(|| ids.remove(&id))?;
+        Some((range, id))
     }
 
     fn answered(&self, id: &RawValue) -> Result<(RequestId, Wanted), Noise> {

@@ -5,6 +5,7 @@
 //! A host that starts local programs also calls [`process::run_watcher_if_asked`] first thing in its
 //! `main`, so that nothing of them is left even when it is killed.
 
+mod http;
 pub mod process;
 pub mod sse;
 pub mod stdio;

@@ -9,7 +9,7 @@ use crate::{
     definition::{Fingerprint, StoreKey},
     limits::MESSAGE_DEPTH,
     session::SessionId,
-    store::{Mode, Runtime},
+    store::{Mode, Runtime, State},
     tools::Tool,
 };
 
@@ -83,8 +83,9 @@ pub struct PendingCall {
     session: SessionId,
     fingerprint: Fingerprint,
     tool: Arc<Tool>,
-    runtime: Arc<Runtime>,
+    state: Arc<State>,
     granted_here: bool,
+    arguments_hash: Arc<str>,
 }
 
 impl PendingCall {
@@ -93,10 +94,12 @@ impl PendingCall {
         session: SessionId,
         fingerprint: Fingerprint,
         tool: Arc<Tool>,
-        runtime: Arc<Runtime>,
+        state: Arc<State>,
         granted_here: bool,
+        key: &StoreKey,
     ) -> Self {
-        Self { call, session, fingerprint, tool, runtime, granted_here }
+        let arguments_hash = call.arguments.hash(key).into();
+        Self { call, session, fingerprint, tool, state, granted_here, arguments_hash }
     }
 
     /// The call.
@@ -120,7 +123,7 @@ impl PendingCall {
     /// How the person wants this server's calls decided.
     #[must_use]
     pub fn mode(&self) -> Mode {
-        self.runtime.mode
+        self.runtime().mode
     }
 
     /// Whether a grant of the person covers it: for this tool as it is defined now, and for this
@@ -128,11 +131,24 @@ impl PendingCall {
     #[must_use]
     pub fn is_granted(&self) -> bool {
         self.granted_here
-            || self.runtime.grants.iter().any(|grant| {
+            || self.runtime().grants.iter().any(|grant| {
                 grant.tool == self.tool.name()
                     && grant.pin == self.tool.pin()
                     && grant.caller.as_ref().is_none_or(|caller| *caller == self.call.caller)
             })
+    }
+
+    fn runtime(&self) -> &Runtime {
+        self.state.runtime(&self.call.server)
+    }
+
+    /// What was decided about all servers when it was brought before the pipeline.
+    pub(crate) fn state(&self) -> &Arc<State> {
+        &self.state
+    }
+
+    pub(crate) fn arguments_hash(&self) -> &str {
+        &self.arguments_hash
     }
 
     pub(crate) fn session(&self) -> SessionId {

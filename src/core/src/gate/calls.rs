@@ -1,6 +1,10 @@
 //! A call on its way: known, trusted, enabled, as last seen, approved, sent once, written down.
 
-use std::{collections::HashSet, sync::PoisonError, time::Duration};
+use std::{
+    collections::HashSet,
+    sync::{Arc, PoisonError},
+    time::Duration,
+};
 
 use tokio::time::{Instant, timeout};
 
@@ -60,7 +64,7 @@ impl Gate {
         }
         let pending = self.pending(&state, call).await?;
         let Decision { verdict, rule } = self.0.pipeline.judge(&pending).await;
-        let mut line = self.call_line(AuditEvent::Verdict, &pending).await?;
+        let mut line = Self::call_line(AuditEvent::Verdict, &pending);
         line.verdict = Some(verdict.name().to_owned());
         line.rule = Some(rule.clone());
         if let Verdict::Deny(reason) = &verdict {
@@ -80,7 +84,7 @@ impl Gate {
     }
 
     /// Binds a call to its server and tool as they are now.
-    async fn pending(&self, state: &State, call: Call) -> Result<PendingCall, GateError> {
+    async fn pending(&self, state: &Arc<State>, call: Call) -> Result<PendingCall, GateError> {
         let name = call.server.clone();
         let runtime = state.runtime(&name);
         let session = self.session(state, &name).await?;
@@ -106,9 +110,10 @@ impl Gate {
             }
             Some(_) => {}
         }
-        let key = (session.fingerprint(), tool.name().to_owned(), tool.pin(), call.caller.clone());
-        let granted = self.granted().contains(&key);
-        Ok(PendingCall::new(call, session.id(), session.fingerprint(), tool, runtime.clone().into(), granted))
+        let here = (session.fingerprint(), tool.name().to_owned(), tool.pin(), call.caller.clone());
+        let granted = self.granted().contains(&here);
+        let key = self.key_of(state).await?;
+        Ok(PendingCall::new(call, session.id(), session.fingerprint(), tool, state.clone(), granted, &key))
     }
 
     /// Waits until the question of `waiting` is answered, here or elsewhere by its id.
@@ -134,7 +139,7 @@ impl Gate {
         })
         .await;
         let answer = answer.unwrap_or_else(|_| Err("nobody answered in time".to_owned()));
-        let mut line = self.call_line(AuditEvent::Answer, &waiting.call).await?;
+        let mut line = Self::call_line(AuditEvent::Answer, &waiting.call);
         let (verdict, rule) = match &answer {
             Ok((Answer::Once, _)) => ("allow", "once"),
             Ok((Answer::UntilHostEnds, _)) => ("allow", "until-host-ends"),
@@ -169,16 +174,16 @@ impl Gate {
             Self::failed(&name, Some(pending.call().tool.clone()), error)
         };
         let state = self.state().await?;
-        let definition = state.definition(&name).ok_or_else(|| changed("server"))?;
-        let runtime = state.runtime(&name);
-        if definition.fingerprint(&self.key().await?) != pending.fingerprint()
-            || runtime.trust.is_none()
-            || !runtime.enabled
-        {
-            return Err(changed("server"));
-        }
-        if runtime.enabled_tools.get(pending.tool().name()) != Some(&pending.tool().pin()) {
-            return Err(changed("tool"));
+        if !Arc::ptr_eq(&state, pending.state()) {
+            let definition = state.definition(&name).ok_or_else(|| changed("server"))?;
+            let runtime = state.runtime(&name);
+            let same = definition.fingerprint(&self.key_of(&state).await?) == pending.fingerprint();
+            if !same || runtime.trust.is_none() || !runtime.enabled {
+                return Err(changed("server"));
+            }
+            if runtime.enabled_tools.get(pending.tool().name()) != Some(&pending.tool().pin()) {
+                return Err(changed("tool"));
+            }
         }
         let session = self.running(&name).await.ok_or_else(|| changed("session"))?;
         if session.is_stale() {
@@ -187,7 +192,7 @@ impl Gate {
         }
         let started = Instant::now();
         let result = session.call(ticket).await;
-        let mut line = self.call_line(AuditEvent::Call, &pending).await?;
+        let mut line = Self::call_line(AuditEvent::Call, &pending);
         line.duration_ms = u64::try_from(started.elapsed().as_millis()).ok();
         line.outcome = Some(match &result {
             Ok(result) if result.is_error() => "tool-error".to_owned(),
@@ -298,14 +303,14 @@ impl Gate {
         self.0.granted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn call_line(&self, event: AuditEvent, pending: &PendingCall) -> Result<AuditLine, GateError> {
+    fn call_line(event: AuditEvent, pending: &PendingCall) -> AuditLine {
         let call = pending.call();
-        Ok(AuditLine {
+        AuditLine {
             tool: Some(call.tool.clone()),
             caller: Some(call.caller.clone()),
-            arguments_hash: Some(call.arguments.hash(&self.key().await?)),
+            arguments_hash: Some(pending.arguments_hash().to_owned()),
             ..Self::line(event, &call.server)
-        })
+        }
     }
 
     /// Writes down a call that never came before the pipeline.

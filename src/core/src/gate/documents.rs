@@ -70,7 +70,7 @@ impl Gate {
     ///
     /// As [`import`](Self::import).
     pub async fn preview(&self, document: Document, how: How) -> Result<Imported, GateError> {
-        let mut state = self.state().await?;
+        let mut state = (*self.state().await?).clone();
         let key = self.key().await?;
         let done = reconcile(&mut state, document.servers, document.inputs, how, &key);
         Ok(done.map_err(GateError::Reconcile)?.into())
@@ -132,7 +132,7 @@ impl Gate {
     /// What the store says.
     pub async fn export(&self, format: ExportFormat, secrets: ExportSecrets) -> Result<String, GateError> {
         let state = self.state().await?;
-        let document = Document { servers: state.definitions, inputs: state.inputs };
+        let document = Document { servers: state.definitions.clone(), inputs: state.inputs.clone() };
         let kinds: Vec<_> = self.0.parts.registry.kinds().collect();
         Ok(export(&document, &kinds, format, secrets))
     }

@@ -15,7 +15,7 @@ mod trusting;
 use std::{
     collections::HashSet,
     fmt,
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 pub use calls::{Requested, Waiting};
@@ -72,6 +72,8 @@ struct Inner {
     sessions: Sessions,
     /// Allowed until this host ends.
     granted: Mutex<HashSet<GrantedHere>>,
+    /// The store's id and key, as they were last.
+    key: Mutex<Option<(String, StoreKey)>>,
 }
 
 /// Server, tool, definition of the tool, caller.
@@ -92,6 +94,7 @@ impl Gate {
             questions: Questions::default(),
             sessions: Sessions::default(),
             granted: Mutex::default(),
+            key: Mutex::default(),
             parts,
         }))
     }
@@ -112,12 +115,27 @@ impl Gate {
         &*self.0.parts.store
     }
 
-    async fn state(&self) -> Result<State, GateError> {
+    async fn state(&self) -> Result<Arc<State>, GateError> {
         Ok(self.store().load().await?)
     }
 
     async fn key(&self) -> Result<StoreKey, GateError> {
         Ok(self.store().key().await?)
+    }
+
+    /// The key of the store that `state` was loaded from: its id is made of the key, so as long as
+    /// that is the same there is no need to ask.
+    async fn key_of(&self, state: &State) -> Result<StoreKey, GateError> {
+        let known = self.0.key.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some((id, key)) = known
+            && !id.is_empty()
+            && id == state.id
+        {
+            return Ok(key);
+        }
+        let key = self.key().await?;
+        *self.0.key.lock().unwrap_or_else(PoisonError::into_inner) = Some((state.id.clone(), key.clone()));
+        Ok(key)
     }
 
     fn record(&self, line: &AuditLine) -> Result<(), GateError> {

@@ -122,7 +122,15 @@ impl Gate {
     }
 
     /// Keeps what a server listed; grants of a tool that changed are gone from here on.
-    pub(super) async fn remember(&self, session: &Session, list: &ToolList) -> Result<(), GateError> {
+    pub(super) async fn remember(&self, session: &Session, list: &Arc<ToolList>) -> Result<(), GateError> {
+        if !session.is_noted(list) {
+            self.take_note(session, list).await?;
+            session.note(list);
+        }
+        Ok(())
+    }
+
+    async fn take_note(&self, session: &Session, list: &ToolList) -> Result<(), GateError> {
         let (name, fingerprint) = (session.server(), session.fingerprint());
         let key = self.key().await?;
         let known = self.0.parts.cache.load(fingerprint).await;

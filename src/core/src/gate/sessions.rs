@@ -27,6 +27,8 @@ struct Running {
     session: Arc<Session>,
     fingerprint: Fingerprint,
     resolution: Resolution,
+    /// The state that it was last compared with.
+    state: Weak<State>,
 }
 
 /// One server's place; whoever holds it starts or ends the server, the others wait.
@@ -68,19 +70,27 @@ impl Gate {
     /// start; dropping the future of the one who starts it ends the start.
     ///
     /// Enabled or not is for the caller to know: a refresh runs before anything is enabled.
-    pub(super) async fn session(&self, state: &State, name: &str) -> Result<Arc<Session>, GateError> {
+    pub(super) async fn session(&self, state: &Arc<State>, name: &str) -> Result<Arc<Session>, GateError> {
         let definition = find(state, name)?;
         let Some(record) = &state.runtime(name).trust else {
             return Err(GateError::NotTrusted { server: name.to_owned() });
         };
-        let fingerprint = definition.fingerprint(&self.key().await?);
         let slot = self.0.sessions.slot(name);
         let mut slot = slot.lock().await;
+        let same = |running: &Running| std::ptr::eq(running.state.as_ptr(), Arc::as_ptr(state));
         if let Some(running) = &*slot
+            && same(running)
+            && !running.session.is_over()
+        {
+            return Ok(running.session.clone());
+        }
+        let fingerprint = definition.fingerprint(&self.key_of(state).await?);
+        if let Some(running) = &mut *slot
             && running.fingerprint == fingerprint
             && running.resolution == record.resolution
             && !running.session.is_over()
         {
+            running.state = Arc::downgrade(state);
             return Ok(running.session.clone());
         }
         if let Some(old) = slot.take() {
@@ -99,7 +109,7 @@ impl Gate {
         })?;
         let session = Arc::new(session);
         self.record_done(&Self::line(AuditEvent::Start, name));
-        *slot = Some(Running { session: session.clone(), fingerprint, resolution });
+        *slot = Some(Running { session: session.clone(), fingerprint, resolution, state: Arc::downgrade(state) });
         self.watch_store();
         self.watch_end(name, &session);
         Ok(session)

@@ -13,7 +13,7 @@ mod request;
 use std::{
     fmt,
     sync::{
-        Arc, PoisonError, RwLock,
+        Arc, Mutex, PoisonError, RwLock, Weak,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -73,8 +73,11 @@ pub struct Session {
     handler: Arc<handler::Shared>,
     monitor: Monitor,
     limits: SessionLimits,
+    reads_arguments: bool,
     tools: RwLock<Arc<ToolList>>,
     listing: tokio::sync::Mutex<()>,
+    /// The list that the gate has taken note of.
+    noted: Mutex<Weak<ToolList>>,
 }
 
 impl fmt::Debug for Session {
@@ -98,6 +101,7 @@ impl Session {
         limits: SessionLimits,
     ) -> Result<Self, SessionError> {
         let deadline = Instant::now() + limits.start;
+        let reads_arguments = link.reads_arguments();
         let (transport, keeper, failure) = link.into_parts();
         let handler = Handler::default();
         let shared = handler.shared();
@@ -119,8 +123,10 @@ impl Session {
                     handler: shared,
                     monitor: Monitor::start(service, keeper, failure, limits.limits.stop_grace),
                     limits,
+                    reads_arguments,
                     tools: RwLock::default(),
                     listing: tokio::sync::Mutex::default(),
+                    noted: Mutex::default(),
                 };
                 return session.first_list(deadline).await;
             }
@@ -186,6 +192,17 @@ impl Session {
         Ok(list)
     }
 
+    /// Whether `list` is the one of which note was taken last.
+    pub(crate) fn is_noted(&self, list: &Arc<ToolList>) -> bool {
+        let noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
+        noted.upgrade().is_some_and(|noted| Arc::ptr_eq(&noted, list))
+    }
+
+    /// Takes note of `list`.
+    pub(crate) fn note(&self, list: &Arc<ToolList>) {
+        *self.noted.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(list);
+    }
+
     /// Sends the call that `ticket` owns, once.
     ///
     /// # Errors
@@ -196,8 +213,9 @@ impl Session {
         let pin = self.tools().get(ticket.tool()).map(|tool| tool.pin());
         let call = ticket.redeem(self.id, self.fingerprint, pin, Instant::now())?;
         let mut params = CallToolRequestParams::new(call.tool);
-        // A wire that does not know raw arguments sends these; it marks its results as re-encoded.
-        params.arguments = serde_json::from_str(call.arguments.get()).ok();
+        if self.reads_arguments {
+            params.arguments = serde_json::from_str(call.arguments.get()).ok();
+        }
         let mut request = CallToolRequest::new(params);
         request.extensions.insert(RawArguments(call.arguments));
         let result = self.request(ClientRequest::CallToolRequest(request)).await?;

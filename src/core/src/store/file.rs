@@ -18,7 +18,7 @@ use std::{
     fs, io,
     path::{Path, PathBuf},
     sync::Arc,
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 use async_trait::async_trait;
@@ -26,6 +26,7 @@ use async_trait::async_trait;
 use super::{
     CachedTools, Change, Lock, LockFailure, State, StateStore, StoreError, ToolCache, create_folder,
     disk::{self, Disk, Found, LocalDisk},
+    seen::{Seen, Stamp},
     wire,
 };
 use crate::{
@@ -49,6 +50,8 @@ pub struct FileStore {
     key: Option<StoreKey>,
     disk: Arc<dyn Disk>,
     wait: Duration,
+    seen_key: Seen<[Stamp; 1], StoreKey>,
+    seen_state: Seen<[Stamp; 2], Arc<State>>,
 }
 
 /// What lies on the disk, and the bytes it was read from.
@@ -62,7 +65,14 @@ impl FileStore {
     /// The store in `folder`; folder and files are made when something is saved.
     #[must_use]
     pub fn open(folder: impl Into<PathBuf>) -> Self {
-        Self { folder: folder.into(), key: None, disk: Arc::new(LocalDisk), wait: LOCK_WAIT }
+        Self {
+            folder: folder.into(),
+            key: None,
+            disk: Arc::new(LocalDisk),
+            wait: LOCK_WAIT,
+            seen_key: Seen::default(),
+            seen_state: Seen::default(),
+        }
     }
 
     /// The same with a key that the host keeps, in a keyring for one.
@@ -125,12 +135,20 @@ impl FileStore {
             return Ok(self.key.clone());
         }
         let path = self.key_path();
+        let (now, stamp) = (SystemTime::now(), Stamp::of(&path).map(|stamp| [stamp]));
+        if let Some(key) = stamp.and_then(|stamp| self.seen_key.get(&stamp)) {
+            return Ok(Some(key));
+        }
         match disk::read(&path, KEY_BYTES) {
             Ok(Found::Nothing) => Ok(None),
             Ok(Found::File { real, bytes }) => {
                 disk::close_to_others(&real);
                 let key = std::str::from_utf8(&bytes).ok().and_then(|text| unhex(text.trim()));
-                key.map(|bytes| Some(StoreKey::new(bytes)))
+                let key = key.map(StoreKey::new);
+                if let (Some(stamp), Some(key)) = (stamp, &key) {
+                    self.seen_key.keep(stamp, now, key);
+                }
+                key.map(Some)
                     .ok_or_else(|| StoreError::Key { path, problem: "it is not 64 hexadecimal digits".to_owned() })
             }
             Err(StoreError::Unusable { path, problem }) => Err(StoreError::Key { path, problem }),
@@ -194,14 +212,23 @@ impl StateStore for FileStore {
         self.key_under(&lock)
     }
 
-    async fn load(&self) -> Result<State, StoreError> {
+    async fn load(&self) -> Result<Arc<State>, StoreError> {
         let key = self.known_key()?;
+        let now = SystemTime::now();
+        let stamps = Stamp::of(&self.state_path()).zip(Stamp::of(&self.key_path())).map(|(state, key)| [state, key]);
+        if let Some(state) = stamps.and_then(|stamps| self.seen_state.get(&stamps)) {
+            return Ok(state);
+        }
         let kept = self.read(key.as_ref())?;
         if key.is_none() && kept.bytes.is_some() {
             // The key is made before the first state: another host may just have made both.
-            return Ok(self.read(self.known_key()?.as_ref())?.state);
+            return Ok(self.read(self.known_key()?.as_ref())?.state.into());
         }
-        Ok(kept.state)
+        let state = Arc::new(kept.state);
+        if let Some(stamps) = stamps {
+            self.seen_state.keep(stamps, now, &state);
+        }
+        Ok(state)
     }
 
     async fn update<'a>(&self, change: Change<'a>) -> Result<State, StoreError> {

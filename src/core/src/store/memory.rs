@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     path::PathBuf,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use async_trait::async_trait;
@@ -15,7 +15,7 @@ use crate::definition::{Fingerprint, StoreKey};
 #[derive(Debug)]
 pub struct MemoryStore {
     key: StoreKey,
-    state: Mutex<State>,
+    state: Mutex<Arc<State>>,
     tools: Mutex<BTreeMap<Fingerprint, CachedTools>>,
 }
 
@@ -33,15 +33,15 @@ impl MemoryStore {
     #[must_use]
     pub fn with_key(key: StoreKey) -> Self {
         let state = State { id: wire::store_id(&key), ..State::default() };
-        Self { key, state: Mutex::new(state), tools: Mutex::default() }
+        Self { key, state: Mutex::new(state.into()), tools: Mutex::default() }
     }
 
-    fn save(&self, mut kept: MutexGuard<'_, State>, mut state: State) -> State {
+    fn save(&self, mut kept: MutexGuard<'_, Arc<State>>, mut state: State) -> State {
         if state.says_the_same(&kept) {
-            return kept.clone();
+            return State::clone(&kept);
         }
         state.settle(&kept, &self.key);
-        kept.clone_from(&state);
+        *kept = Arc::new(state.clone());
         state
     }
 }
@@ -57,13 +57,13 @@ impl StateStore for MemoryStore {
         Ok(self.key.clone())
     }
 
-    async fn load(&self) -> Result<State, StoreError> {
+    async fn load(&self) -> Result<Arc<State>, StoreError> {
         Ok(locked(&self.state).clone())
     }
 
     async fn update<'a>(&self, change: Change<'a>) -> Result<State, StoreError> {
         let kept = locked(&self.state);
-        let mut state = kept.clone();
+        let mut state = State::clone(&kept);
         change(&mut state).map_err(|_| StoreError::Refused)?;
         Ok(self.save(kept, state))
     }

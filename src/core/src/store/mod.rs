@@ -14,13 +14,14 @@ mod file;
 mod lock;
 mod memory;
 mod reconcile;
+mod seen;
 mod state;
 #[cfg(test)]
 mod tests;
 mod tools;
 mod wire;
 
-use std::{fmt::Debug, io, path::PathBuf};
+use std::{fmt::Debug, io, path::PathBuf, sync::Arc};
 
 use async_trait::async_trait;
 
@@ -66,7 +67,7 @@ pub trait StateStore: Debug + Send + Sync {
     ///
     /// [`StoreError::Read`], [`StoreError::Unusable`], [`StoreError::Key`]. What is kept is left
     /// untouched; no trust is to be assumed.
-    async fn load(&self) -> Result<State, StoreError>;
+    async fn load(&self) -> Result<Arc<State>, StoreError>;
 
     /// Applies `change` to the newest state and saves it; answers with what is kept then.
     ///

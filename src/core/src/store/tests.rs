@@ -109,7 +109,7 @@ async fn contract(store: &(impl StateStore + ToolCache)) {
 
     let state = filled(store).await;
     assert_eq!((state.revision, state.id.len()), (1, 32));
-    assert_eq!(StateStore::load(store).await.unwrap(), state);
+    assert_eq!(*StateStore::load(store).await.unwrap(), state);
 
     // A change with an error of its own is not saved.
     let refused = change(store, |state| {
@@ -118,7 +118,7 @@ async fn contract(store: &(impl StateStore + ToolCache)) {
     })
     .await;
     assert!(matches!(refused, Err(ChangeError::Refused("not on Fridays"))));
-    assert_eq!(StateStore::load(store).await.unwrap(), state);
+    assert_eq!(*StateStore::load(store).await.unwrap(), state);
 
     // Nor is one that changes nothing.
     let (same, answer) = change(store, |state| Ok::<_, Infallible>(state.definitions.len())).await.unwrap();
@@ -132,7 +132,7 @@ async fn contract(store: &(impl StateStore + ToolCache)) {
     .await
     .unwrap();
     assert_eq!(edited.runtime("a"), &Runtime::default());
-    assert_eq!(StateStore::load(store).await.unwrap(), edited);
+    assert_eq!(*StateStore::load(store).await.unwrap(), edited);
 
     // A whole document over a newer revision says what changed meanwhile.
     let mut whole = state.clone();
@@ -143,7 +143,7 @@ async fn contract(store: &(impl StateStore + ToolCache)) {
     }
     let saved = store.compare_and_swap(2, whole).await.unwrap();
     assert_eq!((saved.revision, saved.definitions.len()), (3, 1));
-    assert_eq!(StateStore::load(store).await.unwrap(), saved);
+    assert_eq!(*StateStore::load(store).await.unwrap(), saved);
 
     let fingerprint = server("a", "run").fingerprint(&key);
     let text = "{ \"name\":\"read\",\r\n \"x\": 1.0, \"x\" : 9007199254740993, \"e\":\"\\u00e9\" }";
@@ -189,7 +189,7 @@ async fn a_mocked_store_can_be_changed() {
 #[tokio::test]
 async fn reading_makes_nothing() {
     let (_home, store) = in_folder();
-    assert_eq!(StateStore::load(&store).await.unwrap(), State::default());
+    assert_eq!(*StateStore::load(&store).await.unwrap(), State::default());
     assert!(!store.folder().exists());
 }
 
@@ -198,7 +198,7 @@ async fn r8_a_store_whose_folder_cannot_be_made_reads_as_empty_and_says_so_when_
     let home = tempfile::tempdir().unwrap();
     fs::write(home.path().join("file"), "").unwrap();
     let store = FileStore::open(home.path().join("missing/deep"));
-    assert_eq!(StateStore::load(&store).await.unwrap(), State::default());
+    assert_eq!(*StateStore::load(&store).await.unwrap(), State::default());
     let store = FileStore::open(home.path().join("file/portcullis"));
     let error = change(&store, |_| Ok::<_, Infallible>(())).await.unwrap_err().to_string();
     assert!(error.contains("while making its folder") && error.contains("file/portcullis"), "{error}");
@@ -421,7 +421,7 @@ async fn a_declared_input_that_changes_takes_the_decisions_of_those_that_read_it
     .await
     .unwrap();
     assert_eq!((state.runtime("a").enabled, state.runtime("b").enabled), (false, true));
-    assert_eq!(StateStore::load(&store).await.unwrap(), state);
+    assert_eq!(*StateStore::load(&store).await.unwrap(), state);
 }
 
 #[tokio::test]

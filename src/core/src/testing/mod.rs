@@ -4,13 +4,15 @@
 
 use std::sync::Arc;
 
+use rmcp::{RoleClient, transport::Transport};
 use serde_json::value::RawValue;
 
 use crate::{
     approval::{Arguments, Call, PendingCall},
     definition::{Definition, Fields, StoreKey},
+    link::{Link, LinkError},
     session::SessionId,
-    store::Runtime,
+    store::{Runtime, State},
     tools::Tool,
     trust::{Consent, TrustView},
 };
@@ -53,6 +55,16 @@ pub fn pending_call_with(tool: Tool, arguments: &str, runtime: Runtime) -> Pendi
     #[allow(clippy::expect_used, reason = "a test's own mistake")]
     let arguments = Arguments::parse(arguments.to_owned()).expect("valid arguments");
     let call = Call { server: "server".to_owned(), tool: tool.name().to_owned(), arguments, caller: "test".to_owned() };
-    let fingerprint = Definition::new("server", "test", Fields::new()).fingerprint(&StoreKey::new([0; 32]));
-    PendingCall::new(call, SessionId::default(), fingerprint, Arc::new(tool), Arc::new(runtime), false)
+    let key = StoreKey::new([0; 32]);
+    let fingerprint = Definition::new("server", "test", Fields::new()).fingerprint(&key);
+    let mut state = State::default();
+    state.runtime.insert("server".to_owned(), runtime);
+    PendingCall::new(call, SessionId::default(), fingerprint, Arc::new(tool), Arc::new(state), false, &key)
+}
+
+/// The wire of a link for rmcp's own client, without a session around it.
+///
+/// The keeper goes with it: whatever carries the link is not watched.
+pub fn into_rmcp(link: Link) -> impl Transport<RoleClient, Error = LinkError> + 'static {
+    link.into_parts().0
 }

@@ -142,7 +142,7 @@ async fn r3_a_save_that_fails_at_any_step_leaves_the_old_file_and_says_where() {
             assert!(matches!(error, ChangeError::Store(StoreError::Save { .. })), "{step} {error:?}");
             assert!(error.to_string().contains("nothing was changed"), "{error}");
             assert_eq!(fs::read(store.state_path()).unwrap(), bytes, "{step}");
-            assert_eq!(StateStore::load(&store).await.unwrap(), before, "{step}");
+            assert_eq!(*StateStore::load(&store).await.unwrap(), before, "{step}");
             assert_eq!(leftovers(store.folder()), Vec::<PathBuf>::new(), "{step}");
         }
     }
@@ -193,7 +193,7 @@ async fn r4_a_save_that_is_cut_at_any_byte_leaves_the_old_file() {
     for cut in (0..length).step_by(37) {
         disk.written.store(cut, Ordering::Relaxed);
         assert!(add(&store, "c").await.is_err());
-        assert_eq!(StateStore::load(&store).await.unwrap(), before, "{cut}");
+        assert_eq!(*StateStore::load(&store).await.unwrap(), before, "{cut}");
     }
     disk.written.store(usize::MAX, Ordering::Relaxed);
     assert!(!leftovers(store.folder()).is_empty());

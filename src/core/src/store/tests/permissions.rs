@@ -78,7 +78,7 @@ async fn s35_a_link_is_kept_and_what_it_leads_to_is_replaced_in_its_own_folder()
     fs::rename(store.state_path(), &real).unwrap();
     fs::set_permissions(&real, fs::Permissions::from_mode(0o644)).unwrap();
     symlink(&real, store.state_path()).unwrap();
-    assert_eq!(StateStore::load(&store).await.unwrap(), before);
+    assert_eq!(*StateStore::load(&store).await.unwrap(), before);
     change(&store, |state| {
         state.definitions.pop();
         Ok::<_, Infallible>(())

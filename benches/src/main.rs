@@ -1,0 +1,60 @@
+//! Prints what a call costs: a raw client, direct rmcp and Portcullis, interleaved in one run.
+//!
+//! Only ratios travel from one machine to another. Each row is the median over rounds of the ratio
+//! within one round. Build with `--release`.
+
+mod client;
+mod once;
+mod ours;
+mod raw;
+mod rmcp_client;
+mod rows;
+
+use std::path::PathBuf;
+
+use clap::Parser;
+
+#[derive(Parser)]
+struct Args {
+    /// Fewer calls and rounds.
+    #[arg(long)]
+    quick: bool,
+    /// One JSON object instead of a table.
+    #[arg(long)]
+    json: bool,
+    /// Runs one job in this process and prints its CPU time and peak memory; for the bench itself.
+    #[arg(long, hide = true, num_args = 3)]
+    once: Option<Vec<String>>,
+}
+
+/// The raw server, which cargo builds beside this program.
+fn server() -> std::io::Result<PathBuf> {
+    beside("raw-server")
+}
+
+fn beside(name: &str) -> std::io::Result<PathBuf> {
+    let path = std::env::current_exe()?.with_file_name(format!("{name}{}", std::env::consts::EXE_SUFFIX));
+    if path.exists() {
+        return Ok(path);
+    }
+    Err(std::io::Error::other(format!("{} is not built: cargo build --release --workspace", path.display())))
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    portcullis_transports::process::run_watcher_if_asked();
+    // rmcp's own HTTP client takes whatever TLS the program installed.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let args = Args::parse();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    if let Some(job) = args.once {
+        return runtime.block_on(once::run(&job[0], &job[1], &job[2]));
+    }
+    let rows = runtime.block_on(rows::all(args.quick))?;
+    #[allow(clippy::print_stdout, reason = "the result of the program")]
+    if args.json {
+        println!("{}", rows::json(&rows));
+    } else {
+        print!("{}", rows::table(&rows));
+    }
+    Ok(())
+}

@@ -1,0 +1,157 @@
+//! The rows: what is measured, interleaved, and how it is printed.
+
+use std::{
+    fmt::Write as _,
+    io::{BufRead, BufReader},
+    process::{Child, Command, Stdio},
+};
+
+use serde_json::{Map, Value, json};
+
+use crate::{
+    client::{Place, Result, many_in_flight, one_in_flight},
+    once, ours, raw, rmcp_client, server,
+};
+
+/// One row: a unit, and a value for each client that has one.
+#[derive(Debug)]
+pub(crate) struct Row {
+    name: &'static str,
+    unit: &'static str,
+    raw: Option<f64>,
+    rmcp: f64,
+    ours: f64,
+    /// Ours by raw and ours by rmcp: medians over rounds, so not quotients of the other columns.
+    by_raw: Option<f64>,
+    by_rmcp: f64,
+}
+
+struct HttpServer(Child);
+
+impl Drop for HttpServer {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn http_server() -> Result<(HttpServer, String)> {
+    let mut child = Command::new(server()?).arg("--http").stdout(Stdio::piped()).spawn()?;
+    let output = child.stdout.take().ok_or("no pipe")?;
+    let held = HttpServer(child);
+    let mut line = String::new();
+    BufReader::new(output).read_line(&mut line)?;
+    Ok((held, format!("http://{}/mcp", line.trim())))
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// Medians of three columns, and of the ratios within each round.
+fn row(name: &'static str, unit: &'static str, rounds: &[(Option<f64>, f64, f64)]) -> Row {
+    let column = |pick: fn(&(Option<f64>, f64, f64)) -> Option<f64>| {
+        let values: Vec<_> = rounds.iter().filter_map(pick).collect();
+        (!values.is_empty()).then(|| median(values))
+    };
+    Row {
+        name,
+        unit,
+        raw: column(|round| round.0),
+        rmcp: column(|round| Some(round.1)).unwrap_or(f64::NAN),
+        ours: column(|round| Some(round.2)).unwrap_or(f64::NAN),
+        by_raw: column(|round| round.0.map(|raw| round.2 / raw)),
+        by_rmcp: column(|round| Some(round.2 / round.1)).unwrap_or(f64::NAN),
+    }
+}
+
+/// Measures everything.
+pub(crate) async fn all(quick: bool) -> std::result::Result<Vec<Row>, Box<dyn std::error::Error>> {
+    let rounds = if quick { 3 } else { 7 };
+    let calls = if quick { 1_000 } else { 10_000 };
+    let mut rows = Vec::new();
+    let stdio = Place::Stdio(vec![server()?.display().to_string()]);
+    let (_server, url) = http_server().map_err(|error| error.to_string())?;
+    let places = [(stdio, 64, "stdio"), (Place::Http(url), 8, "http")];
+    for (place, width, kind) in &places {
+        let measured = calling(place, rounds, calls, *width).await.map_err(|error| format!("{kind}: {error}"))?;
+        let (latency, rate): (Vec<_>, Vec<_>) = measured.into_iter().unzip();
+        let names = if *kind == "stdio" {
+            ("stdio call p50, 1 in flight", "stdio calls/s, 64 in flight")
+        } else {
+            ("http call p50, 1 in flight", "http calls/s, 8 in flight")
+        };
+        rows.push(row(names.0, "µs", &latency));
+        rows.push(row(names.1, "1/s", &rate));
+    }
+    let server = server()?.display().to_string();
+    for (job, cpu, peak) in [
+        ("big", "15 MB result, start included: CPU", "15 MB result: peak memory"),
+        ("tools", "10,000 tools, start included: CPU", "10,000 tools: peak memory"),
+        ("start", "cold start and one list: CPU", "cold start and one list: peak memory"),
+    ] {
+        let mut costs = Vec::new();
+        for _ in 0..rounds {
+            costs.push(once::measure(job, &server).await.map_err(|error| error.to_string())?);
+        }
+        rows.push(row(
+            cpu,
+            "ms",
+            &costs.iter().map(|(rmcp, ours)| (None, rmcp.cpu_ms, ours.cpu_ms)).collect::<Vec<_>>(),
+        ));
+        rows.push(row(
+            peak,
+            "MB",
+            &costs.iter().map(|(rmcp, ours)| (None, rmcp.peak_mb, ours.peak_mb)).collect::<Vec<_>>(),
+        ));
+    }
+    Ok(rows)
+}
+
+type Round = (Option<f64>, f64, f64);
+
+async fn calling(place: &Place, rounds: usize, calls: usize, width: usize) -> Result<Vec<(Round, Round)>> {
+    let clients = [raw::connect(place).await?, rmcp_client::connect(place).await?, ours::connect(place).await?];
+    for client in &clients {
+        many_in_flight(&**client, calls / 10, 4).await?;
+    }
+    let mut measured = Vec::new();
+    for _ in 0..rounds {
+        let (mut latency, mut rate) = ([0.0; 3], [0.0; 3]);
+        for (at, client) in clients.iter().enumerate() {
+            latency[at] = one_in_flight(&**client, calls).await?.as_secs_f64() * 1e6;
+            rate[at] = many_in_flight(&**client, calls, width).await?;
+        }
+        measured.push(((Some(latency[0]), latency[1], latency[2]), (Some(rate[0]), rate[1], rate[2])));
+    }
+    Ok(measured)
+}
+
+/// For people.
+pub(crate) fn table(rows: &[Row]) -> String {
+    let mut out =
+        format!("{:38} {:>12} {:>12} {:>12}   {:>10} {:>10}\n", "", "raw", "rmcp", "ours", "ours/raw", "ours/rmcp");
+    for row in rows {
+        let value =
+            |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |value| format!("{value:.1} {}", row.unit));
+        let ratio = |ratio: Option<f64>| ratio.map_or_else(|| "–".to_owned(), |ratio| format!("{ratio:.2}"));
+        let _ = writeln!(
+            out,
+            "{:38} {:>12} {:>12} {:>12}   {:>10} {:>10}",
+            row.name,
+            value(row.raw),
+            value(Some(row.rmcp)),
+            value(Some(row.ours)),
+            ratio(row.by_raw),
+            ratio(Some(row.by_rmcp)),
+        );
+    }
+    out
+}
+
+/// For programs.
+pub(crate) fn json(rows: &[Row]) -> Value {
+    let entry = |row: &Row| json!({"unit": row.unit, "raw": row.raw, "rmcp": row.rmcp, "ours": row.ours, "oursByRaw": row.by_raw, "oursByRmcp": row.by_rmcp});
+    Value::Object(rows.iter().map(|row| (row.name.to_owned(), entry(row))).collect::<Map<_, _>>())
+}

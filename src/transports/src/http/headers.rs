@@ -1,0 +1,90 @@
+//! Headers of a definition: which may be set, and to what.
+
+use std::collections::HashMap;
+
+use reqwest::header::{HeaderName, HeaderValue};
+
+/// What is sent with every request.
+pub(crate) type Headers = HashMap<HeaderName, HeaderValue>;
+
+/// Headers that belong to the connection or to the protocol.
+const OWN: &[&str] = &[
+    "accept",
+    "accept-encoding",
+    "connection",
+    "content-encoding",
+    "content-length",
+    "content-type",
+    "expect",
+    "host",
+    "keep-alive",
+    "last-event-id",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// The header called `name`, unless no definition may set it.
+///
+/// # Errors
+///
+/// Why not.
+pub(crate) fn name(name: &str) -> Result<HeaderName, &'static str> {
+    let found = HeaderName::from_bytes(name.as_bytes()).map_err(|_| "no header can have this name")?;
+    let own = OWN.contains(&found.as_str());
+    if own || found.as_str().starts_with("mcp-") || found.as_str().starts_with("proxy-") {
+        return Err("this header belongs to the connection and cannot be set");
+    }
+    Ok(found)
+}
+
+/// A value, marked as a secret.
+///
+/// # Errors
+///
+/// Why it cannot be sent; never any of it.
+pub(crate) fn value(value: &str) -> Result<HeaderValue, &'static str> {
+    if !value.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        return Err("a header holds visible ASCII characters alone, and no line ends");
+    }
+    let mut value = HeaderValue::from_str(value).map_err(|_| "a header cannot hold this value")?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+/// The value of `Authorization` for a token.
+///
+/// # Errors
+///
+/// Why it cannot be sent; never any of it.
+pub(crate) fn bearer(token: &str) -> Result<HeaderValue, &'static str> {
+    if token.is_empty() || token.contains(' ') {
+        return Err("a token is not empty and holds no spaces");
+    }
+    value(&format!("Bearer {token}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_of_the_connection_are_refused() {
+        for wrong in ["Host", "content-length", "MCP-Session-Id", "Mcp-Anything", "Proxy-Authorization", "a b", "", "é"]
+        {
+            assert!(name(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(name("X-Api-Key").unwrap(), "x-api-key");
+    }
+
+    #[test]
+    fn a15_a_value_cannot_add_a_line() {
+        for wrong in ["a\r\nb", "a\n", "a\0", "é", "\u{7f}", "\t"] {
+            assert!(value(wrong).is_err(), "{wrong:?}");
+        }
+        assert_eq!(format!("{:?}", value("canary").unwrap()), "Sensitive");
+        assert!(bearer("").is_err() && bearer("a b").is_err());
+        assert_eq!(bearer("t").unwrap().as_bytes(), b"Bearer t");
+    }
+}

@@ -1,0 +1,92 @@
+//! MCP over HTTP: addresses, headers, and the client behind the wire.
+//!
+//! Redirects are never followed, bodies and events are bounded, and a failed request is the error
+//! of exactly that request: it is neither repeated nor left without an answer. No error holds a
+//! query, a header or a body.
+
+pub(crate) mod address;
+mod body;
+mod client;
+mod events;
+pub(crate) mod headers;
+mod reply;
+mod wire;
+
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use portcullis::{
+    Limits,
+    link::{Exit, Keeper},
+    transport::TransportError,
+};
+use reqwest::redirect::Policy;
+use rustls::{ClientConfig, RootCertStore, crypto::ring};
+use rustls_platform_verifier::BuilderVerifierExt as _;
+
+use self::{address::Address, client::Client, headers::Headers};
+pub(crate) use self::{client::Shared, wire::HttpWire};
+
+/// Longest wait for a connection.
+const CONNECT_TIME: Duration = Duration::from_secs(10);
+/// Connections kept for the next request.
+const IDLE_CONNECTIONS: usize = 16;
+
+/// A wire to `address` that sends `headers` with every request. Connects with the first message.
+pub(crate) fn open(
+    address: &Address,
+    headers: Headers,
+    limits: &Limits,
+) -> Result<(HttpWire, HttpKeeper), TransportError> {
+    let failed = |source| TransportError::Other { what: "the HTTP client could not be set up".to_owned(), source };
+    let tls = tls(address).map_err(|error| failed(error.into()))?;
+    let http = reqwest::Client::builder()
+        .user_agent(concat!("portcullis/", env!("CARGO_PKG_VERSION")))
+        .redirect(Policy::none())
+        .retry(reqwest::retry::never())
+        .referer(false)
+        // What a host wants of its environment, it says; nothing here reads it.
+        .no_proxy()
+        .tcp_nodelay(true)
+        .pool_max_idle_per_host(IDLE_CONNECTIONS)
+        .connect_timeout(CONNECT_TIME.min(limits.start))
+        .tls_backend_preconfigured(tls)
+        .build()
+        .map_err(|error| failed(error.into()))?;
+    let (wire, shared) = HttpWire::new(http, address, headers, limits);
+    Ok((wire, HttpKeeper { shared }))
+}
+
+/// The operating system's idea of whom to trust; read where it is needed alone.
+fn tls(address: &Address) -> Result<ClientConfig, rustls::Error> {
+    let versions = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()?;
+    Ok(if address.is_encrypted() {
+        versions.with_platform_verifier()?.with_no_client_auth()
+    } else {
+        versions.with_root_certificates(RootCertStore::empty()).with_no_client_auth()
+    })
+}
+
+/// Ends the session on the server's side where the wire had no chance to.
+#[derive(Debug)]
+pub(crate) struct HttpKeeper {
+    shared: Arc<Shared>,
+}
+
+#[async_trait]
+impl Keeper for HttpKeeper {
+    async fn ended(&self) -> Exit {
+        std::future::pending().await
+    }
+
+    fn stderr_tail(&self) -> String {
+        String::new()
+    }
+
+    async fn close(&self, grace: Duration) -> Exit {
+        // Nothing depends on it: a server forgets a session by itself in the end.
+        let _ = tokio::time::timeout(grace, self.shared.delete_session()).await;
+        Exit::Unknown
+    }
+}
