@@ -3,6 +3,7 @@
 mod program;
 #[cfg(unix)]
 mod pty;
+mod remote;
 #[cfg(unix)]
 mod terminal;
 
@@ -222,12 +223,8 @@ fn s13_without_a_terminal_nobody_is_asked_and_nothing_is_sent() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(11));
     assert!(!home.path("calls").exists());
-    snapshot!(home, String::from_utf8_lossy(&output.stderr), @r##"
-    error: call of `echo` on `files` was denied: nobody can be asked here: standard input and standard error are not both a terminal
-    "##);
-    snapshot!(home, home.run(&["trust", "files"]).out, @r##"
-    "files" is trusted already, as it is now
-    "##);
+    snapshot!(home, String::from_utf8_lossy(&output.stderr), @"error: call of `echo` on `files` was denied: nobody can be asked here: standard input and standard error are not both a terminal");
+    snapshot!(home, home.run(&["trust", "files"]).out, @r#""files" is trusted already, as it is now"#);
     home.run(&["untrust", "files"]).ends(0);
     snapshot!(home, home.run(&["trust", "files"]).ends(11).err, @r##"
     "files" will be used as follows (stdio).

@@ -85,6 +85,10 @@ impl Person {
         self.keyboard.write_all(text.as_bytes()).unwrap();
     }
 
+    pub(crate) fn signals(&self, signal: rustix::process::Signal) {
+        rustix::process::kill_process(rustix::process::Pid::from_child(&self.child), signal).unwrap();
+    }
+
     /// The exit code, and what was shown since.
     pub(crate) fn leaves(mut self) -> (i32, String) {
         let code = self.child.wait().unwrap().code().unwrap_or(-1);

@@ -137,3 +137,21 @@ fn the_demo_asks_a_person_and_goes_on_after_a_no() {
     assert!(said.contains("You said no"), "{said}");
     assert!(said.contains("nothing was kept"), "{said}");
 }
+
+#[test]
+fn s13_a_person_who_leaves_has_not_agreed() {
+    let home = Home::new();
+    home.run(&["import", &home.document(&[], &json!({}))]).ends(0);
+    for (signal, code) in [(rustix::process::Signal::INT, 130), (rustix::process::Signal::TERM, 143)] {
+        let mut person = Person::start(home.command(&["trust", "files"]), "");
+        person.sees(TRUST);
+        person.signals(signal);
+        assert_eq!(person.leaves().0, code);
+    }
+    let mut person = Person::start(home.command(&["trust", "files"]), "");
+    person.sees(TRUST);
+    // The end of input.
+    person.types("\u{4}");
+    assert_eq!(person.leaves().0, 11);
+    assert_eq!(home.run(&["show", "files", "--json"]).json()["trusted"], json!(false));
+}

@@ -32,8 +32,9 @@ pub struct Settings {
     pub log: String,
 }
 
-/// The log without any setting. rmcp writes whole messages below `warn`.
-pub const DEFAULT_LOG: &str = "warn,rmcp=warn";
+/// The log without any setting. rmcp writes whole messages below `warn`; what ends its worker is
+/// what the failed call says anyway.
+pub const DEFAULT_LOG: &str = "warn,rmcp=warn,rmcp::transport::worker=off";
 
 impl Default for Settings {
     fn default() -> Self {

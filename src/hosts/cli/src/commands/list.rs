@@ -15,7 +15,7 @@ pub struct Args {}
 /// What the store says.
 pub async fn run(_: &Args, app: &App) -> Result<u8, CliError> {
     let servers = app.gate.servers().await?;
-    for server in servers.iter().filter(|server| server.distrusted) {
+    for server in servers.iter().filter(|server| server.distrusted && !app.output.json) {
         let name = portcullis::display::quote(&server.name);
         app.output.warn(&format!("{name} was changed by somebody else, so it is no longer trusted"));
     }
