@@ -8,15 +8,16 @@ use std::{
 
 use tokio::time::{Instant, timeout};
 
-use super::{Gate, GateError, find, nearest};
+use super::{Gate, GateError, find, nearest, sessions::Purpose};
 use crate::{
     approval::{
-        Answer, ApproverError, Call, Decision, PendingCall, Question, Ticket, Verdict, allowed, question::Asked,
+        Answer, ApproverError, Call, Decision, PendingCall, Question, Ticket, TicketError, Verdict, allowed,
+        question::Asked,
     },
     audit::{AuditEvent, AuditLine},
     raw::RawResult,
-    session::SessionError,
-    store::{Grant, State},
+    session::{Session, SessionError},
+    store::Grant,
 };
 
 /// What a request came to.
@@ -52,6 +53,9 @@ impl Gate {
     /// [`GateError`], in this order: unknown server, not trusted, not enabled, did not start, unknown
     /// tool, tool not enabled or changed, denied.
     pub async fn request(&self, call: Call) -> Result<Requested, GateError> {
+        if self.0.sessions.is_closed() {
+            return Err(self.refused(&call, GateError::Closed));
+        }
         let state = self.state().await?;
         let name = call.server.clone();
         find(&state, &name)?;
@@ -62,7 +66,7 @@ impl Gate {
         if !runtime.enabled {
             return Err(self.refused(&call, GateError::NotEnabled { server: name }));
         }
-        let pending = self.pending(&state, call).await?;
+        let pending = self.pending(call).await?;
         let Decision { verdict, rule } = self.0.pipeline.judge(&pending).await;
         let mut line = Self::call_line(AuditEvent::Verdict, &pending);
         line.verdict = Some(verdict.name().to_owned());
@@ -84,16 +88,26 @@ impl Gate {
     }
 
     /// Binds a call to its server and tool as they are now.
-    async fn pending(&self, state: &Arc<State>, call: Call) -> Result<PendingCall, GateError> {
+    async fn pending(&self, call: Call) -> Result<PendingCall, GateError> {
         let name = call.server.clone();
-        let runtime = state.runtime(&name);
-        let session = self.session(state, &name).await?;
+        let lease = self.session(&name, Purpose::Call).await?;
+        let session = &lease.session;
         let list = if session.is_stale() {
             session.refresh().await.map_err(|error| Self::failed(&name, None, error))?
         } else {
             session.tools()
         };
-        self.remember(&session, &list).await?;
+        self.remember(session, &list).await?;
+        // Starting and listing take their time: what a person decided meanwhile counts.
+        let state = self.state().await?;
+        let runtime = state.runtime(&name);
+        let key = self.key_of(&state).await?;
+        if runtime.trust.is_none() || find(&state, &name)?.fingerprint(&key) != session.fingerprint() {
+            return Err(self.refused(&call, GateError::NotTrusted { server: name }));
+        }
+        if !runtime.enabled {
+            return Err(self.refused(&call, GateError::NotEnabled { server: name }));
+        }
         let Some(tool) = list.get(&call.tool).cloned() else {
             let near = nearest(&call.tool, list.iter().map(|tool| tool.name()));
             return Err(GateError::UnknownTool { server: name, tool: call.tool, near });
@@ -112,7 +126,6 @@ impl Gate {
         }
         let here = (session.fingerprint(), tool.name().to_owned(), tool.pin(), call.caller.clone());
         let granted = self.granted().contains(&here);
-        let key = self.key_of(state).await?;
         Ok(PendingCall::new(call, session.id(), session.fingerprint(), tool, state.clone(), granted, &key))
     }
 
@@ -153,6 +166,7 @@ impl Gate {
         self.record(&line)?;
         match answer {
             Ok((answer, Some(ticket))) => {
+                self.unchanged(&waiting.call).await?;
                 self.grant(answer, &waiting.call).await?;
                 Ok(ticket)
             }
@@ -169,30 +183,15 @@ impl Gate {
     pub async fn execute(&self, ticket: Ticket) -> Result<RawResult, GateError> {
         let pending = ticket.approved().clone();
         let name = pending.call().server.clone();
-        let changed = |what| {
-            let error = SessionError::Ticket(crate::approval::TicketError::Changed { what });
-            Self::failed(&name, Some(pending.call().tool.clone()), error)
-        };
-        let state = self.state().await?;
-        if !Arc::ptr_eq(&state, pending.state()) {
-            let definition = state.definition(&name).ok_or_else(|| changed("server"))?;
-            let runtime = state.runtime(&name);
-            let same = definition.fingerprint(&self.key_of(&state).await?) == pending.fingerprint();
-            if !same || runtime.trust.is_none() || !runtime.enabled {
-                return Err(changed("server"));
-            }
-            if runtime.enabled_tools.get(pending.tool().name()) != Some(&pending.tool().pin()) {
-                return Err(changed("tool"));
-            }
-        }
-        let session = self.running(&name).await.ok_or_else(|| changed("session"))?;
+        let session = self.unchanged(&pending).await?;
         if session.is_stale() {
             let list = session.refresh().await.map_err(|error| Self::failed(&name, None, error))?;
             self.remember(&session, &list).await?;
         }
+        // What is written about the call must not fail once it was sent.
+        let mut line = Self::call_line(AuditEvent::Call, &pending);
         let started = Instant::now();
         let result = session.call(ticket).await;
-        let mut line = Self::call_line(AuditEvent::Call, &pending);
         line.duration_ms = u64::try_from(started.elapsed().as_millis()).ok();
         line.outcome = Some(match &result {
             Ok(result) if result.is_error() => "tool-error".to_owned(),
@@ -205,6 +204,33 @@ impl Gate {
         }
         self.record_done(&line);
         result
+    }
+
+    /// The session of a call whose server and tool are still what they were when it was put.
+    async fn unchanged(&self, pending: &PendingCall) -> Result<Arc<Session>, GateError> {
+        let name = &pending.call().server;
+        let changed = |what| {
+            let error = SessionError::Ticket(TicketError::Changed { what });
+            Self::failed(name, Some(pending.call().tool.clone()), error)
+        };
+        let state = self.state().await?;
+        if !Arc::ptr_eq(&state, pending.state()) {
+            let Some(definition) = state.definition(name) else { return Err(changed("server")) };
+            let runtime = state.runtime(name);
+            let same = definition.fingerprint(&self.key_of(&state).await?) == pending.fingerprint();
+            if !same || runtime.trust.is_none() || !runtime.enabled {
+                return Err(changed("server"));
+            }
+            if runtime.enabled_tools.get(pending.tool().name()) != Some(&pending.tool().pin()) {
+                return Err(changed("tool"));
+            }
+        }
+        let session = self.running(name).filter(|session| session.id() == pending.session());
+        let session = session.ok_or_else(|| changed("session"))?;
+        match session.tools().get(pending.tool().name()) {
+            Some(tool) if tool.pin() == pending.tool().pin() => Ok(session),
+            _ => Err(changed("tool")),
+        }
     }
 
     /// The whole way of one call: request, question to the host's approver, answer, execution.
@@ -280,7 +306,10 @@ impl Gate {
                 let server = pending.call().server.clone();
                 self.record(&AuditLine { tool: Some(grant.tool.clone()), ..Self::line(AuditEvent::Grant, &server) })?;
                 crate::store::change(self.store(), |state| {
-                    let same = find(state, &server)?.fingerprint(&key) == pending.fingerprint();
+                    let runtime = state.runtime(&server);
+                    let same = find(state, &server)?.fingerprint(&key) == pending.fingerprint()
+                        && runtime.trust.is_some()
+                        && runtime.enabled_tools.get(&grant.tool) == Some(&grant.pin);
                     if same
                         && let Some(runtime) = state.runtime_mut(&server)
                         && !runtime
@@ -299,7 +328,7 @@ impl Gate {
         Ok(())
     }
 
-    fn granted(&self) -> std::sync::MutexGuard<'_, HashSet<super::GrantedHere>> {
+    pub(super) fn granted(&self) -> std::sync::MutexGuard<'_, HashSet<super::GrantedHere>> {
         self.0.granted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -139,6 +139,15 @@ pub enum GateError {
         /// Why.
         source: Box<SessionError>,
     },
+    /// It was ended while it was being started.
+    #[error("`{}` was stopped before it had started", display::escape(.server))]
+    Stopped {
+        /// The server.
+        server: String,
+    },
+    /// The host is ending.
+    #[error("the gate is closed")]
+    Closed,
     /// Saving a document was refused.
     #[error("nothing was saved: {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     Reconcile(Vec<ReconcileError>),
@@ -196,7 +205,7 @@ impl GateError {
                 ErrorClass::Usage
             }
             Self::Transport { source: TransportError::Consent, .. } => ErrorClass::Blocked,
-            Self::Transport { .. } => ErrorClass::Unreachable,
+            Self::Transport { .. } | Self::Stopped { .. } | Self::Closed => ErrorClass::Unreachable,
             Self::Session { source, .. } => match &**source {
                 SessionError::Ticket(_) => ErrorClass::Blocked,
                 other => match other.link() {
@@ -227,6 +236,8 @@ impl GateError {
             Self::Arguments { .. } => "arguments",
             Self::Reconcile(_) => "not-saved",
             Self::Exists { .. } => "exists",
+            Self::Stopped { .. } => "stopped",
+            Self::Closed => "closed",
             Self::Transport { source, .. } => match source {
                 TransportError::ProgramNotFound { .. } => "program-not-found",
                 TransportError::NotExecutable { .. } => "not-executable",

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use serde_json::value::RawValue;
 
-use super::{Gate, GateError, find, nearest};
+use super::{Gate, GateError, find, nearest, sessions::Purpose};
 use crate::{
     definition::Fingerprint,
     session::Session,
@@ -106,18 +106,17 @@ impl Gate {
     ///
     /// [`GateError::NotTrusted`], [`GateError::TrustChanged`], or why it did not start or list.
     pub async fn refresh(&self, name: &str) -> Result<(), GateError> {
-        let state = self.state().await?;
-        let fresh = self.running(name).await.is_none();
-        let session = self.session(&state, name).await?;
+        let fresh = self.running(name).is_none();
+        let lease = self.session(name, Purpose::List).await?;
+        let session = &lease.session;
         let listed = if fresh { Ok(session.tools()) } else { session.refresh().await };
         let listed = listed.map_err(|error| Self::failed(name, None, error));
         let result = match listed {
-            Ok(list) => self.remember(&session, &list).await,
+            Ok(list) => self.remember(session, &list).await,
             Err(error) => Err(error),
         };
-        if !state.runtime(name).enabled {
-            self.0.sessions.stop(name).await;
-        }
+        drop(lease);
+        self.stop_if_unfit(name).await;
         result
     }
 
@@ -135,6 +134,9 @@ impl Gate {
         let key = self.key().await?;
         let known = self.0.parts.cache.load(fingerprint).await;
         let state = self.state().await?;
+        self.granted().retain(|(granted, tool, pin, _)| {
+            *granted != fingerprint || list.get(tool).is_none_or(|now| now.pin() == *pin)
+        });
         let stale = |runtime: &Runtime| {
             runtime.grants.iter().any(|grant| list.get(&grant.tool).is_some_and(|tool| tool.pin() != grant.pin))
         };
@@ -148,7 +150,7 @@ impl Gate {
             })
             .await?;
         }
-        let listed: Vec<Box<RawValue>> = list.iter().map(|tool| (**tool.definition()).to_owned()).collect();
+        let listed: Vec<Box<RawValue>> = list.listed().map(ToOwned::to_owned).collect();
         let same = |known: &CachedTools| {
             known.listed.len() == listed.len()
                 && known.listed.iter().zip(&listed).all(|(old, new)| old.get() == new.get())

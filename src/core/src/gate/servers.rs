@@ -102,7 +102,7 @@ impl Gate {
             trusted: runtime.trust.is_some(),
             enabled: runtime.enabled,
             mode: runtime.mode,
-            running: self.running(name).await.is_some(),
+            running: self.running(name).is_some(),
             distrusted: state.distrusted.iter().any(|other| other == name),
             reads: reads(definition),
             tools: known.map(|known| (runtime.enabled_tools.len(), known.listed.len())),

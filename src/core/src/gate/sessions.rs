@@ -3,12 +3,12 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError, Weak},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     time::Duration,
 };
 
 use futures::future::join_all;
-use tokio::sync::Mutex as AsyncMutex;
+use tokio::sync::{Mutex as AsyncMutex, watch};
 
 use super::{Gate, GateError, Inner, find};
 use crate::{
@@ -22,46 +22,110 @@ use crate::{
 /// How often a running host looks whether another one changed the store.
 const LOOK: Duration = Duration::from_secs(1);
 
+/// What a session is wanted for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// Calls: the server has to be enabled.
+    Call,
+    /// A list of tools, which is made before anything is enabled.
+    List,
+}
+
+/// A session in use; a server that is not enabled runs as long as there is one.
+#[derive(Debug)]
+pub(super) struct Lease {
+    pub(super) session: Arc<Session>,
+    _user: Arc<()>,
+}
+
 #[derive(Debug)]
 struct Running {
     session: Arc<Session>,
     fingerprint: Fingerprint,
     resolution: Resolution,
+    users: Arc<()>,
     /// The state that it was last compared with.
     state: Weak<State>,
 }
 
-/// One server's place; whoever holds it starts or ends the server, the others wait.
-type Slot = Arc<AsyncMutex<Option<Running>>>;
+impl Running {
+    fn lease(&self) -> Lease {
+        Lease { session: self.session.clone(), _user: self.users.clone() }
+    }
+
+    fn is_used(&self) -> bool {
+        Arc::strong_count(&self.users) > 1
+    }
+}
+
+/// One server's place.
+#[derive(Debug, Default)]
+struct Slot {
+    /// Whoever holds it starts or ends the server, the others wait.
+    turn: AsyncMutex<()>,
+    running: Mutex<Option<Running>>,
+    /// Counts orders to end: a start that is under way gives up.
+    stops: watch::Sender<u64>,
+}
+
+impl Slot {
+    fn running(&self) -> MutexGuard<'_, Option<Running>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn stop(&self) {
+        self.stops.send_modify(|stops| *stops += 1);
+        let _turn = self.turn.lock().await;
+        self.end().await;
+    }
+
+    /// For whoever has the turn.
+    async fn end(&self) {
+        let old = self.running().take();
+        if let Some(old) = old {
+            old.session.close().await;
+        }
+    }
+}
 
 #[derive(Debug, Default)]
 pub(super) struct Sessions {
-    slots: Mutex<HashMap<String, Slot>>,
+    slots: Mutex<HashMap<String, Arc<Slot>>>,
     watching: Mutex<bool>,
+    closed: watch::Sender<bool>,
 }
 
 impl Sessions {
-    fn slot(&self, name: &str) -> Slot {
+    fn slot(&self, name: &str) -> Arc<Slot> {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner).entry(name.to_owned()).or_default().clone()
     }
 
-    fn all(&self) -> Vec<(String, Slot)> {
+    fn all(&self) -> Vec<(String, Arc<Slot>)> {
         let slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
         slots.iter().map(|(name, slot)| (name.clone(), slot.clone())).collect()
     }
 
+    /// Ends a server, and a start of it that is under way.
     pub(super) async fn stop(&self, name: &str) {
         let slot = self.slots.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned();
-        if let Some(slot) = slot
-            && let Some(running) = slot.lock().await.take()
-        {
-            running.session.close().await;
+        if let Some(slot) = slot {
+            slot.stop().await;
         }
     }
 
-    pub(super) async fn close_all(&self) {
+    async fn stop_all(&self) {
         let slots = self.all();
-        join_all(slots.iter().map(|(name, _)| self.stop(name))).await;
+        join_all(slots.iter().map(|(_, slot)| slot.stop())).await;
+    }
+
+    /// Ends everything; from here on nothing starts.
+    pub(super) async fn close_all(&self) {
+        self.closed.send_replace(true);
+        self.stop_all().await;
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        *self.closed.borrow()
     }
 }
 
@@ -69,33 +133,51 @@ impl Gate {
     /// The session of a trusted server, started if it does not run. Several who wait share one
     /// start; dropping the future of the one who starts it ends the start.
     ///
-    /// Enabled or not is for the caller to know: a refresh runs before anything is enabled.
-    pub(super) async fn session(&self, state: &Arc<State>, name: &str) -> Result<Arc<Session>, GateError> {
-        let definition = find(state, name)?;
-        let Some(record) = &state.runtime(name).trust else {
+    /// What the store says counts at the moment of the start, not of the request.
+    pub(super) async fn session(&self, name: &str, purpose: Purpose) -> Result<Lease, GateError> {
+        let slot = self.0.sessions.slot(name);
+        // From before the store is read: whoever changes it and then orders the end is heard.
+        let mut stops = slot.stops.subscribe();
+        let _turn = slot.turn.lock().await;
+        stops.mark_unchanged();
+        tokio::select! {
+            biased;
+            _ = stops.changed() => Err(GateError::Stopped { server: name.to_owned() }),
+            started = self.start(name, purpose, &slot) => started,
+        }
+    }
+
+    /// For whoever has the turn.
+    async fn start(&self, name: &str, purpose: Purpose, slot: &Slot) -> Result<Lease, GateError> {
+        let state = self.state().await?;
+        let definition = find(&state, name)?;
+        let runtime = state.runtime(name);
+        let Some(record) = &runtime.trust else {
             return Err(GateError::NotTrusted { server: name.to_owned() });
         };
-        let slot = self.0.sessions.slot(name);
-        let mut slot = slot.lock().await;
-        let same = |running: &Running| std::ptr::eq(running.state.as_ptr(), Arc::as_ptr(state));
-        if let Some(running) = &*slot
+        if purpose == Purpose::Call && !runtime.enabled {
+            return Err(GateError::NotEnabled { server: name.to_owned() });
+        }
+        if self.0.sessions.is_closed() {
+            return Err(GateError::Closed);
+        }
+        let same = |running: &Running| std::ptr::eq(running.state.as_ptr(), Arc::as_ptr(&state));
+        if let Some(running) = &*slot.running()
             && same(running)
             && !running.session.is_over()
         {
-            return Ok(running.session.clone());
+            return Ok(running.lease());
         }
-        let fingerprint = definition.fingerprint(&self.key_of(state).await?);
-        if let Some(running) = &mut *slot
+        let fingerprint = definition.fingerprint(&self.key_of(&state).await?);
+        if let Some(running) = &mut *slot.running()
             && running.fingerprint == fingerprint
             && running.resolution == record.resolution
             && !running.session.is_over()
         {
-            running.state = Arc::downgrade(state);
-            return Ok(running.session.clone());
+            running.state = Arc::downgrade(&state);
+            return Ok(running.lease());
         }
-        if let Some(old) = slot.take() {
-            old.session.close().await;
-        }
+        slot.end().await;
         let plan = self.plan(definition)?;
         let resolution = plan.view().resolution();
         let consent = Self::remembered(name, record, fingerprint, plan.view())?;
@@ -107,12 +189,19 @@ impl Gate {
             tool: None,
             source: Box::new(error),
         })?;
-        let session = Arc::new(session);
+        let running = Running {
+            session: Arc::new(session),
+            fingerprint,
+            resolution,
+            users: Arc::default(),
+            state: Arc::downgrade(&state),
+        };
+        let lease = running.lease();
+        *slot.running() = Some(running);
         self.record_done(&Self::line(AuditEvent::Start, name));
-        *slot = Some(Running { session: session.clone(), fingerprint, resolution, state: Arc::downgrade(state) });
         self.watch_store();
-        self.watch_end(name, &session);
-        Ok(session)
+        self.watch_end(name, &lease.session);
+        Ok(lease)
     }
 
     /// Writes down how a server ended, whenever that is.
@@ -128,10 +217,10 @@ impl Gate {
     }
 
     /// The session that runs now, if one does.
-    pub(super) async fn running(&self, name: &str) -> Option<Arc<Session>> {
+    pub(super) fn running(&self, name: &str) -> Option<Arc<Session>> {
         let slot = self.0.sessions.slot(name);
-        let slot = slot.lock().await;
-        slot.as_ref().map(|running| running.session.clone()).filter(|session| !session.is_over())
+        let running = slot.running();
+        running.as_ref().map(|running| running.session.clone()).filter(|session| !session.is_over())
     }
 
     /// Ends servers that another host of the same store changed, removed, distrusted or disabled.
@@ -144,21 +233,40 @@ impl Gate {
     }
 
     async fn stop_what_no_longer_fits(&self) {
-        let (Ok(state), Ok(key)) = (self.state().await, self.key().await) else {
-            // An unreadable store trusts nobody.
-            return self.0.sessions.close_all().await;
-        };
-        for (name, slot) in self.0.sessions.all() {
-            // A server that is being started or ended is looked at the next time.
-            let Ok(mut slot) = slot.try_lock() else { continue };
-            let Some(running) = &*slot else { continue };
-            let fits = state.definition(&name).is_some_and(|definition| {
-                definition.fingerprint(&key) == running.fingerprint
-                    && state.runtime(&name).trust.as_ref().is_some_and(|trust| trust.resolution == running.resolution)
-            });
-            if !fits && let Some(old) = slot.take() {
-                old.session.close().await;
+        let slots = self.0.sessions.all();
+        join_all(slots.iter().map(|(name, slot)| async {
+            // One that is being started or ended is looked at the next time.
+            if let Ok(_turn) = slot.turn.try_lock() {
+                self.end_if_unfit(name, slot).await;
             }
+        }))
+        .await;
+    }
+
+    /// Ends a server that is not what is trusted now, or that is not enabled and not in use.
+    pub(super) async fn stop_if_unfit(&self, name: &str) {
+        let slot = self.0.sessions.slot(name);
+        let _turn = slot.turn.lock().await;
+        self.end_if_unfit(name, &slot).await;
+    }
+
+    /// For whoever has the turn.
+    async fn end_if_unfit(&self, name: &str, slot: &Slot) {
+        if slot.running().is_none() {
+            return;
+        }
+        let fits = match (self.state().await, self.key().await) {
+            (Ok(state), Ok(key)) => slot.running().as_ref().is_some_and(|running| {
+                let runtime = state.runtime(name);
+                state.definition(name).is_some_and(|definition| definition.fingerprint(&key) == running.fingerprint)
+                    && runtime.trust.as_ref().is_some_and(|trust| trust.resolution == running.resolution)
+                    && (runtime.enabled || running.is_used())
+            }),
+            // An unreadable store trusts nobody.
+            _ => false,
+        };
+        if !fits {
+            slot.end().await;
         }
     }
 }

@@ -99,6 +99,9 @@ impl Gate {
             host: self.0.parts.host.clone(),
         };
         let name = question.server;
+        if find(&*self.state().await?, &name)?.fingerprint(&key) != question.fingerprint {
+            return Err(GateError::WrongFingerprint { server: name });
+        }
         self.record(&Self::line(AuditEvent::Trust, &name))?;
         change(self.store(), |state| {
             if find(state, &name)?.fingerprint(&key) != question.fingerprint {
@@ -135,11 +138,7 @@ impl Gate {
 
     /// Drops what is known and allowed of a definition that is no longer used.
     pub(super) async fn forget(&self, fingerprint: Fingerprint) -> Result<(), GateError> {
-        self.0
-            .granted
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
-            .retain(|(granted, ..)| *granted != fingerprint);
+        self.granted().retain(|(granted, ..)| *granted != fingerprint);
         Ok(self.0.parts.cache.remove(fingerprint).await?)
     }
 }

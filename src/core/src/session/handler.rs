@@ -4,7 +4,7 @@ use std::{
     collections::HashMap,
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicU64, Ordering},
     },
 };
 
@@ -21,18 +21,26 @@ use tokio::sync::Notify;
 /// What the session and its handler share.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
-    stale: AtomicBool,
+    /// Counts what the server said about changed lists.
+    changes: AtomicU64,
+    /// That count at the newest list.
+    listed: AtomicU64,
     progress: Mutex<HashMap<ProgressToken, Arc<Notify>>>,
 }
 
 impl Shared {
     pub(super) fn is_stale(&self) -> bool {
-        self.stale.load(Ordering::Acquire)
+        self.changes() != self.listed.load(Ordering::Acquire)
     }
 
-    /// Whatever is said from now on concerns the next list.
-    pub(super) fn listed(&self) {
-        self.stale.store(false, Ordering::Release);
+    /// To be read before a list is asked for: whatever is said from then on concerns the next one.
+    pub(super) fn changes(&self) -> u64 {
+        self.changes.load(Ordering::Acquire)
+    }
+
+    /// A list was read that was asked for at this count.
+    pub(super) fn listed(&self, changes: u64) {
+        self.listed.store(changes, Ordering::Release);
     }
 
     /// Woken by each progress of the request with this token, until dropped.
@@ -90,7 +98,7 @@ impl ClientHandler for Handler {
     }
 
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
-        self.0.stale.store(true, Ordering::Release);
+        self.0.changes.fetch_add(1, Ordering::AcqRel);
     }
 
     // rmcp answers these two in the person's name; what was not offered is not found instead.

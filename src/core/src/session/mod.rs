@@ -24,7 +24,7 @@ use rmcp::{
     model::{CallToolRequest, CallToolRequestParams, ClientRequest},
     service::{ClientLifecycleMode, ClientServiceExt, Peer},
 };
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 
 pub use error::{Cause, Ended, SessionError, Step};
 
@@ -186,9 +186,12 @@ impl Session {
     /// [`SessionError`]; the tools stay as they were.
     pub async fn refresh(&self) -> Result<Arc<ToolList>, SessionError> {
         let _one = self.listing.lock().await;
-        self.handler.listed();
-        let list = Arc::new(self.list_tools().await?);
+        let changes = self.handler.changes();
+        let limit = self.limits.limits.absolute;
+        let listed = timeout(limit, self.list_tools()).await;
+        let list = Arc::new(listed.map_err(|_| SessionError::TimedOut { limit, kind: "altogether" })??);
         *self.tools.write().unwrap_or_else(PoisonError::into_inner) = list.clone();
+        self.handler.listed(changes);
         Ok(list)
     }
 

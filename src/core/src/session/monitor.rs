@@ -11,6 +11,9 @@ use crate::link::{Exit, Failure, Keeper, LinkError};
 /// How long what a process wrote before its end is still read.
 pub(super) const DRAIN: Duration = Duration::from_millis(200);
 
+/// How long a session that is ended may take to say so to a server, which may not read it.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+
 /// Watches one session.
 #[derive(Debug)]
 pub(super) struct Monitor {
@@ -43,7 +46,7 @@ impl Monitor {
             if !over {
                 cancel.cancel();
                 // Sending its last words may hang on a server that does not read.
-                let _ = timeout(grace, &mut waiting).await;
+                let _ = timeout(LAST_WORDS, &mut waiting).await;
             }
             drop(waiting);
             let exit = kept.close(grace).await;

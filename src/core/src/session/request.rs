@@ -14,7 +14,7 @@ use super::{Session, SessionError, error};
 /// How long a cancellation may take to be written; a server that does not read never gets it.
 const CANCEL_TIME: Duration = Duration::from_secs(1);
 /// How long the reason for a broken link may take to be known.
-const REASON_TIME: Duration = Duration::from_secs(1);
+const REASON_TIME: Duration = Duration::from_millis(800);
 
 impl Session {
     /// Sends `request` and waits for its answer. Progress restarts the idle limit, not the absolute.
@@ -24,30 +24,28 @@ impl Session {
         }
         let absolute = Instant::now() + self.limits.limits.absolute;
         let sent = self.peer.send_cancellable_request(request, PeerRequestOptions::no_options());
-        let mut handle = match timeout(self.limits.idle, sent).await {
+        let handle = match timeout(self.limits.idle, sent).await {
             Ok(Ok(handle)) => handle,
             Ok(Err(error)) => return Err(self.explain(error).await),
             Err(_) => return Err(SessionError::TimedOut { limit: self.limits.idle, kind: "without an answer" }),
         };
         let watch = self.handler.watch(handle.progress_token.clone());
+        let mut waiting = Waiting(Some(handle));
         let mut idle = Instant::now() + self.limits.idle;
         loop {
             tokio::select! {
                 biased;
-                answer = &mut handle.rx => {
+                answer = waiting.answer() => {
                     return match answer {
-                        Ok(Ok(result)) => Ok(result),
-                        Ok(Err(error)) => Err(self.explain(error).await),
-                        Err(_) => Err(self.explain(ServiceError::TransportClosed).await),
+                        Ok(result) => Ok(result),
+                        Err(error) => Err(self.explain(error).await),
                     };
                 }
                 () = sleep_until(absolute) => {
-                    cancel(handle);
                     return Err(SessionError::TimedOut { limit: self.limits.limits.absolute, kind: "altogether" });
                 }
                 () = watch.progress() => idle = Instant::now() + self.limits.idle,
                 () = sleep_until(idle) => {
-                    cancel(handle);
                     return Err(SessionError::TimedOut { limit: self.limits.idle, kind: "without an answer" });
                 }
             }
@@ -79,9 +77,26 @@ impl Session {
     }
 }
 
-/// Tells the server that nobody waits any more, without waiting for it ourselves.
-fn cancel(handle: RequestHandle<RoleClient>) {
-    tokio::spawn(async move {
-        let _ = timeout(CANCEL_TIME, handle.cancel(Some("time limit".to_owned()))).await;
-    });
+/// A request without an answer. Dropping it, for whatever reason, tells the server that nobody waits.
+struct Waiting(Option<RequestHandle<RoleClient>>);
+
+impl Waiting {
+    /// Cancel-safe.
+    async fn answer(&mut self) -> Result<ServerResult, ServiceError> {
+        let Some(handle) = &mut self.0 else { return Err(ServiceError::TransportClosed) };
+        let answer = (&mut handle.rx).await.unwrap_or(Err(ServiceError::TransportClosed));
+        self.0 = None;
+        answer
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        // Nobody is there to wait for it; it is bounded, and without a runtime the link is gone as well.
+        if let (Some(handle), Ok(runtime)) = (self.0.take(), tokio::runtime::Handle::try_current()) {
+            runtime.spawn(async move {
+                let _ = timeout(CANCEL_TIME, handle.cancel(Some("nobody waits any more".to_owned()))).await;
+            });
+        }
+    }
 }

@@ -163,6 +163,7 @@ pub struct ToolList {
     tools: Vec<Arc<Tool>>,
     by_name: BTreeMap<String, usize>,
     refused: Vec<RefusedTool>,
+    listed: Vec<Arc<RawValue>>,
 }
 
 impl ToolList {
@@ -175,10 +176,14 @@ impl ToolList {
         for definition in definitions {
             match Tool::parse(definition) {
                 Ok(tool) => {
+                    list.listed.push(tool.definition.clone());
                     *seen.entry(tool.name.clone()).or_default() += 1;
                     tools.push(Arc::new(tool));
                 }
-                Err(refused) => list.refused.push(refused),
+                Err(refused) => {
+                    list.listed.push(definition.to_owned().into());
+                    list.refused.push(refused);
+                }
             }
         }
         for (name, count) in seen.iter().filter(|(_, count)| **count > 1) {
@@ -199,6 +204,11 @@ impl ToolList {
     /// All, in the server's order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Arc<Tool>> {
         self.tools.iter()
+    }
+
+    /// Every definition as it was listed, also of those that cannot be offered.
+    pub fn listed(&self) -> impl ExactSizeIterator<Item = &RawValue> {
+        self.listed.iter().map(AsRef::as_ref)
     }
 
     /// How many can be offered.
