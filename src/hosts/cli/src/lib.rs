@@ -59,8 +59,14 @@ async fn run(cli: Cli, output: Output) -> u8 {
     let code = tokio::select! {
         biased;
         code = interrupted() => {
-            app.output.note("");
-            code
+            if app.output.json {
+                app.output.fail(&CliError::new(code, "interrupted", "interrupted; what waited for you is denied"))
+            } else {
+                if app.terminal.is_some() {
+                    app.output.note("");
+                }
+                code
+            }
         }
         result = cli.command.run(&app) => match result {
             Ok(code) => code,
