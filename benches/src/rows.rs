@@ -44,14 +44,17 @@ fn http_server() -> Result<(HttpServer, String)> {
     Ok((held, format!("http://{}/mcp", line.trim())))
 }
 
+/// Raw (where it has one), rmcp, ours.
+type Round = (Option<f64>, f64, f64);
+
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
 }
 
 /// Medians of three columns, and of the ratios within each round.
-fn row(name: &'static str, unit: &'static str, rounds: &[(Option<f64>, f64, f64)]) -> Row {
-    let column = |pick: fn(&(Option<f64>, f64, f64)) -> Option<f64>| {
+fn row(name: &'static str, unit: &'static str, rounds: &[Round]) -> Row {
+    let column = |pick: fn(&Round) -> Option<f64>| {
         let values: Vec<_> = rounds.iter().filter_map(pick).collect();
         (!values.is_empty()).then(|| median(values))
     };
@@ -108,8 +111,6 @@ pub(crate) async fn all(quick: bool) -> std::result::Result<Vec<Row>, Box<dyn st
     }
     Ok(rows)
 }
-
-type Round = (Option<f64>, f64, f64);
 
 async fn calling(place: &Place, rounds: usize, calls: usize, width: usize) -> Result<Vec<(Round, Round)>> {
     let clients = [raw::connect(place).await?, rmcp_client::connect(place).await?, ours::connect(place).await?];

@@ -26,7 +26,7 @@ pub enum Requested {
     /// The policies allow it.
     Allowed(Ticket),
     /// A person has to be asked.
-    Asked(Waiting),
+    Asked(Box<Waiting>),
 }
 
 /// A call that waits for a person. Dropping it withdraws the question.
@@ -79,11 +79,11 @@ impl Gate {
         match verdict {
             Verdict::Deny(reason) => Err(denied(pending.call(), reason)),
             Verdict::Allow => Ok(Requested::Allowed(allowed(pending))),
-            Verdict::Ask | Verdict::Abstain => Ok(Requested::Asked(Waiting {
+            Verdict::Ask | Verdict::Abstain => Ok(Requested::Asked(Box::new(Waiting {
                 asked: self.0.questions.ask(pending.clone(), rule)?,
                 call: pending,
                 limit: self.0.parts.context.limits.question,
-            })),
+            }))),
         }
     }
 
@@ -134,13 +134,13 @@ impl Gate {
     /// # Errors
     ///
     /// [`GateError::Denied`]: a person said no, nobody answered in time, nobody can be asked.
-    pub async fn answered(&self, waiting: Waiting) -> Result<Ticket, GateError> {
+    pub async fn answered(&self, waiting: Box<Waiting>) -> Result<Ticket, GateError> {
         self.wait(waiting, std::future::pending()).await
     }
 
     async fn wait(
         &self,
-        mut waiting: Waiting,
+        mut waiting: Box<Waiting>,
         asking: impl Future<Output = ApproverError>,
     ) -> Result<Ticket, GateError> {
         let answer = timeout(waiting.limit, async {
