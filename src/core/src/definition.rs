@@ -245,7 +245,7 @@ mod tests {
 
     use super::*;
 
-    fn fields(value: Value) -> Fields {
+    fn fields(value: &Value) -> Fields {
         value.as_object().cloned().unwrap()
     }
 
@@ -253,8 +253,8 @@ mod tests {
         StoreKey::new([7; 32])
     }
 
-    fn print(name: &str, kind: &str, value: Value) -> Fingerprint {
-        Definition::new(name, kind, fields(value)).fingerprint(&key())
+    fn print(name: &str, kind: &str, value: impl std::borrow::Borrow<Value>) -> Fingerprint {
+        Definition::new(name, kind, fields(value.borrow())).fingerprint(&key())
     }
 
     #[test]
@@ -293,13 +293,13 @@ mod tests {
 
     #[test]
     fn s2_another_store_gives_another_fingerprint() {
-        let definition = Definition::new("s", "stdio", fields(json!({"command": "a", "env": {"PIN": "123456"}})));
+        let definition = Definition::new("s", "stdio", fields(&json!({"command": "a", "env": {"PIN": "123456"}})));
         assert_ne!(definition.fingerprint(&key()), definition.fingerprint(&StoreKey::new([8; 32])));
     }
 
     #[test]
     fn debug_shows_no_value() {
-        let definition = Definition::new("s", "stdio", fields(json!({"command": "a", "env": {"K": "canary-7f3"}})));
+        let definition = Definition::new("s", "stdio", fields(&json!({"command": "a", "env": {"K": "canary-7f3"}})));
         assert!(!format!("{definition:?}").contains("canary-7f3"));
     }
 
