@@ -141,6 +141,14 @@ pub enum Exit {
     Unknown,
 }
 
+impl Exit {
+    /// Itself, unless nothing is known.
+    #[must_use]
+    pub fn known(self) -> Option<Self> {
+        (self != Self::Unknown).then_some(self)
+    }
+}
+
 impl fmt::Display for Exit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

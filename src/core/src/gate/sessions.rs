@@ -209,7 +209,10 @@ impl Gate {
         let (audit, name, session) = (self.0.parts.audit.clone(), name.to_owned(), session.clone());
         tokio::spawn(async move {
             let ended = session.ended().await;
-            let line = AuditLine { outcome: Some(ended.exit.to_string()), ..Self::line(AuditEvent::Stop, &name) };
+            let line = AuditLine {
+                outcome: ended.exit.known().map(|exit| exit.to_string()),
+                ..Self::line(AuditEvent::Stop, &name)
+            };
             if let Err(error) = audit.record(&line) {
                 tracing::error!(%error, "the audit trail cannot be written");
             }

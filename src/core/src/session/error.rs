@@ -23,9 +23,19 @@ pub struct Ended {
     pub stderr: String,
 }
 
+impl Ended {
+    /// To follow a reason: nothing where nothing is known.
+    fn after(&self) -> String {
+        if self.exit == Exit::Unknown && self.stderr.trim().is_empty() { String::new() } else { format!("; {self}") }
+    }
+}
+
 impl fmt::Display for Ended {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.exit)?;
+        match self.exit {
+            Exit::Unknown => f.write_str("the connection is closed")?,
+            exit => write!(f, "{exit}")?,
+        }
         let lines: Vec<_> = self.stderr.lines().filter(|line| !line.trim().is_empty()).collect();
         let shown = &lines[lines.len().saturating_sub(SHOWN_LINES)..];
         if !shown.is_empty() {
@@ -61,7 +71,7 @@ impl fmt::Display for Step {
 #[non_exhaustive]
 pub enum SessionError {
     /// It did not start.
-    #[error("`{}` did not start: {cause} at the step `{step}`; {ended}", display::escape(.server))]
+    #[error("`{}` did not start: {cause} at the step `{step}`{}", .ended.after(), display::escape(.server))]
     Start {
         /// The server.
         server: String,
