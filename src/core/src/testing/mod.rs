@@ -2,14 +2,23 @@
 //!
 //! Behind the feature `testing`; never part of a host.
 
+mod approver;
+pub mod contract;
+mod in_process;
+mod server;
+
 use std::sync::Arc;
 
+pub use approver::ScriptedApprover;
+pub use contract::transport_contract;
+pub use in_process::{IN_PROCESS, InProcess};
 use serde_json::value::RawValue;
+pub use server::{Direction, FakeServer, RAW_RESULT, Reply, Request};
 
 use crate::{
-    approval::{Arguments, Call, PendingCall},
+    approval::{Arguments, Call, PendingCall, Ticket, allowed},
     definition::{Definition, Fields, StoreKey},
-    session::SessionId,
+    session::{Session, SessionId},
     store::Runtime,
     tools::Tool,
     trust::{Consent, TrustView},
@@ -56,3 +65,20 @@ pub fn pending_call_with(tool: Tool, arguments: &str, runtime: Runtime) -> Pendi
     let fingerprint = Definition::new("server", "test", Fields::new()).fingerprint(&StoreKey::new([0; 32]));
     PendingCall::new(call, SessionId::default(), fingerprint, Arc::new(tool), Arc::new(runtime), false)
 }
+
+/// A ticket as if the call had been approved on `session` now.
+///
+/// # Panics
+///
+/// Where the session has no such tool, or `arguments` are none.
+#[allow(clippy::expect_used, reason = "a test's own mistake")]
+pub fn ticket(session: &Session, tool: &str, arguments: &str) -> Ticket {
+    let arguments = Arguments::parse(arguments.to_owned()).expect("valid arguments");
+    let defined = session.tools().get(tool).cloned().expect("a tool of the session");
+    let call =
+        Call { server: session.server().to_owned(), tool: tool.to_owned(), arguments, caller: "test".to_owned() };
+    allowed(PendingCall::new(call, session.id(), session.fingerprint(), defined, Arc::default(), false))
+}
+
+#[cfg(test)]
+mod tests;
