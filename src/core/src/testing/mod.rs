@@ -2,16 +2,25 @@
 //!
 //! Behind the feature `testing`; never part of a host.
 
+mod approver;
+pub mod contract;
+mod in_process;
+mod server;
+
 use std::sync::Arc;
 
+pub use approver::ScriptedApprover;
+pub use contract::transport_contract;
+pub use in_process::{IN_PROCESS, InProcess};
 use rmcp::{RoleClient, transport::Transport};
 use serde_json::value::RawValue;
+pub use server::{Direction, FakeServer, RAW_RESULT, Reply, Request};
 
 use crate::{
-    approval::{Arguments, Call, PendingCall},
+    approval::{Arguments, Call, PendingCall, Ticket, allowed},
     definition::{Definition, Fields, StoreKey},
     link::{Link, LinkError},
-    session::SessionId,
+    session::{Session, SessionId},
     store::{Runtime, State},
     tools::Tool,
     trust::{Consent, TrustView},
@@ -68,3 +77,28 @@ pub fn pending_call_with(tool: Tool, arguments: &str, runtime: Runtime) -> Pendi
 pub fn into_rmcp(link: Link) -> impl Transport<RoleClient, Error = LinkError> + 'static {
     link.into_parts().0
 }
+
+/// A ticket as if the call had been approved on `session` now.
+///
+/// # Panics
+///
+/// Where the session has no such tool, or `arguments` are none.
+#[allow(clippy::expect_used, reason = "a test's own mistake")]
+pub fn ticket(session: &Session, tool: &str, arguments: &str) -> Ticket {
+    let arguments = Arguments::parse(arguments.to_owned()).expect("valid arguments");
+    let defined = session.tools().get(tool).cloned().expect("a tool of the session");
+    let call =
+        Call { server: session.server().to_owned(), tool: tool.to_owned(), arguments, caller: "test".to_owned() };
+    allowed(PendingCall::new(
+        call,
+        session.id(),
+        session.fingerprint(),
+        defined,
+        Arc::default(),
+        false,
+        &StoreKey::new([0; 32]),
+    ))
+}
+
+#[cfg(test)]
+mod tests;
