@@ -236,7 +236,6 @@ fn s13_without_a_terminal_nobody_is_asked_and_nothing_is_sent() {
       runs in      "[FOLDER]"
       environment  0 names
       reads        0 variables
-      ! every user of this machine can write to the working directory
       fingerprint  [FINGERPRINT]
 
     error: there is no terminal to ask at, so it is not trusted

@@ -214,7 +214,8 @@ mod tests {
         assert!(anybody_can_replace(&open.join("inner/tool")));
         fs::set_permissions(&open, fs::Permissions::from_mode(0o1777)).unwrap();
         assert!(!anybody_can_replace(&open.join("inner/tool")));
-        assert!(anybody_can_replace(&open.join("inner")));
+        assert!(!anybody_can_replace(&open.join("inner")));
+        fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).unwrap();
         std::os::unix::fs::symlink(open.join("inner"), folder.path().join("link")).unwrap();
         assert!(anybody_can_replace(&folder.path().join("link")));
     }

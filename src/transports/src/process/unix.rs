@@ -169,20 +169,16 @@ pub(super) fn may_run(file: &Path) -> bool {
     access(file, Access::EXEC_OK).is_ok()
 }
 
-/// Whether `path` belongs to neither this user nor the administrator.
-fn is_strangers(path: &Path) -> bool {
-    let ours = rustix::process::getuid().as_raw();
-    fs::metadata(path).is_ok_and(|metadata| metadata.uid() != ours && metadata.uid() != 0)
-}
-
-/// Whether every user of this machine, or the stranger it belongs to, could put something else in
-/// the place of `path`.
+/// Whether every user of this machine could put something else in the place of `path`.
 pub(super) fn anybody_can_replace(path: &Path) -> bool {
     const WRITE: u32 = 0o002;
     const STICKY: u32 = 0o1000;
     let mode = |path: &Path| fs::metadata(path).map_or(0, |metadata| metadata.permissions().mode());
+    let ours = rustix::process::getuid().as_raw();
+    let strangers = fs::metadata(path).is_ok_and(|metadata| metadata.uid() != ours && metadata.uid() != 0);
     let mut folders = path.ancestors();
     let itself = folders.next().is_some_and(|path| mode(path) & WRITE != 0);
+    let parent = folders.clone().next().is_some_and(|parent| mode(parent) & WRITE != 0);
     // A sticky folder keeps others from renaming what is not theirs.
-    itself || is_strangers(path) || folders.any(|folder| mode(folder) & (WRITE | STICKY) == WRITE)
+    itself || (parent && strangers) || folders.any(|folder| mode(folder) & (WRITE | STICKY) == WRITE)
 }
