@@ -2,4 +2,12 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "helpers of tests fail as tests do")]
 
+mod approval;
+mod common;
+#[cfg(unix)]
+mod contract;
 mod documents;
+mod gate;
+#[cfg(unix)]
+mod session;
+mod tidy;
