@@ -2,5 +2,13 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "helpers of tests fail as tests do")]
 
+mod approval;
 mod cli;
+mod common;
+#[cfg(unix)]
+mod contract;
 mod documents;
+mod gate;
+#[cfg(unix)]
+mod session;
+mod tidy;

@@ -223,6 +223,11 @@ impl Link {
         self.wire.reads_arguments()
     }
 
+    #[cfg(any(test, feature = "testing"))]
+    pub(crate) fn with_wire(self, wrap: impl FnOnce(Box<dyn Wire>) -> Box<dyn Wire>) -> Self {
+        Self { wire: wrap(self.wire), keeper: self.keeper }
+    }
+
     pub(crate) fn into_parts(self) -> (LinkTransport, Arc<dyn Keeper>, Failure) {
         let failure = self.wire.failure();
         (LinkTransport(self.wire), self.keeper, failure)

@@ -26,12 +26,15 @@ pub enum Requested {
     /// The policies allow it.
     Allowed(Ticket),
     /// A person has to be asked.
-    Asked(Box<Waiting>),
+    Asked(Waiting),
 }
 
 /// A call that waits for a person. Dropping it withdraws the question.
 #[derive(Debug)]
-pub struct Waiting {
+pub struct Waiting(Box<Parts>);
+
+#[derive(Debug)]
+struct Parts {
     asked: Asked,
     call: PendingCall,
     limit: Duration,
@@ -41,7 +44,7 @@ impl Waiting {
     /// What the person is asked.
     #[must_use]
     pub fn question(&self) -> &Question {
-        &self.asked.question
+        &self.0.asked.question
     }
 }
 
@@ -79,11 +82,11 @@ impl Gate {
         match verdict {
             Verdict::Deny(reason) => Err(denied(pending.call(), reason)),
             Verdict::Allow => Ok(Requested::Allowed(allowed(pending))),
-            Verdict::Ask | Verdict::Abstain => Ok(Requested::Asked(Box::new(Waiting {
+            Verdict::Ask | Verdict::Abstain => Ok(Requested::Asked(Waiting(Box::new(Parts {
                 asked: self.0.questions.ask(pending.clone(), rule)?,
                 call: pending,
                 limit: self.0.parts.context.limits.question,
-            }))),
+            })))),
         }
     }
 
@@ -134,13 +137,13 @@ impl Gate {
     /// # Errors
     ///
     /// [`GateError::Denied`]: a person said no, nobody answered in time, nobody can be asked.
-    pub async fn answered(&self, waiting: Box<Waiting>) -> Result<Ticket, GateError> {
+    pub async fn answered(&self, waiting: Waiting) -> Result<Ticket, GateError> {
         self.wait(waiting, std::future::pending()).await
     }
 
     async fn wait(
         &self,
-        mut waiting: Box<Waiting>,
+        Waiting(mut waiting): Waiting,
         asking: impl Future<Output = ApproverError>,
     ) -> Result<Ticket, GateError> {
         let answer = timeout(waiting.limit, async {

@@ -5,6 +5,7 @@
 mod approver;
 pub mod contract;
 mod in_process;
+mod observed;
 mod server;
 
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use std::sync::Arc;
 pub use approver::ScriptedApprover;
 pub use contract::transport_contract;
 pub use in_process::{IN_PROCESS, InProcess};
+pub use observed::{Observed, Observer};
 use rmcp::{RoleClient, transport::Transport};
 use serde_json::value::RawValue;
 pub use server::{Direction, FakeServer, RAW_RESULT, Reply, Request};

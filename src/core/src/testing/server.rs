@@ -51,6 +51,8 @@ pub enum Reply {
     Lines(Vec<Vec<u8>>),
     /// Says nothing.
     Nothing,
+    /// Reads nothing more and lives on.
+    StopReading,
     /// Closes its output and lives on.
     CloseOutput,
     /// Ends with this status, after a line on standard error.
@@ -127,6 +129,7 @@ pub struct FakeServer {
     state: Arc<Mutex<State>>,
     started: Arc<AtomicUsize>,
     running: Arc<AtomicUsize>,
+    peak: Arc<AtomicUsize>,
     changed: watch::Sender<u64>,
 }
 
@@ -150,6 +153,7 @@ impl FakeServer {
             state: Arc::default(),
             started: Arc::default(),
             running: Arc::default(),
+            peak: Arc::default(),
             changed: watch::Sender::default(),
         };
         server.set_tools([
@@ -223,6 +227,12 @@ impl FakeServer {
         self.running.load(Ordering::SeqCst)
     }
 
+    /// How many of it ran at one time, at most.
+    #[must_use]
+    pub fn peak(&self) -> usize {
+        self.peak.load(Ordering::SeqCst)
+    }
+
     /// Forgets what was received and how often it was started.
     pub fn forget(&self) {
         let mut state = self.state();
@@ -251,7 +261,8 @@ impl FakeServer {
         let (near, far) = duplex(PIPE_BYTES);
         let (read, write) = split(near);
         self.started.fetch_add(1, Ordering::SeqCst);
-        self.running.fetch_add(1, Ordering::SeqCst);
+        let now = self.running.fetch_add(1, Ordering::SeqCst) + 1;
+        self.peak.fetch_max(now, Ordering::SeqCst);
         let (exit, ended) = watch::channel(None);
         let exit = Arc::new(exit);
         let run = Run { server: self.clone(), exit: exit.clone() };
@@ -377,6 +388,7 @@ impl Run {
                     let _ = output.shutdown().await;
                 }
             }
+            Reply::StopReading => std::future::pending().await,
             Reply::Crash(code) => return Some(code),
         }
         None
