@@ -71,7 +71,7 @@ impl fmt::Display for Step {
 #[non_exhaustive]
 pub enum SessionError {
     /// It did not start.
-    #[error("`{}` did not start: {cause} at the step `{step}`{}", .ended.after(), display::escape(.server))]
+    #[error("`{}` did not start: {cause} at the step `{step}`{}", display::escape(.server), .ended.after())]
     Start {
         /// The server.
         server: String,
