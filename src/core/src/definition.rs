@@ -245,7 +245,7 @@ mod tests {
 
     use super::*;
 
-    fn fields(value: Value) -> Fields {
+    fn fields(value: &Value) -> Fields {
         value.as_object().cloned().unwrap()
     }
 
@@ -254,7 +254,7 @@ mod tests {
     }
 
     fn print(name: &str, kind: &str, value: Value) -> Fingerprint {
-        Definition::new(name, kind, fields(value)).fingerprint(&key())
+        Definition::new(name, kind, fields(&value)).fingerprint(&key())
     }
 
     #[test]
