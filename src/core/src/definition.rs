@@ -245,8 +245,11 @@ mod tests {
 
     use super::*;
 
-    fn fields(value: &Value) -> Fields {
-        value.as_object().cloned().unwrap()
+    fn fields(value: Value) -> Fields {
+        match value {
+            Value::Object(fields) => fields,
+            other => panic!("no object: {other}"),
+        }
     }
 
     fn key() -> StoreKey {
@@ -254,7 +257,7 @@ mod tests {
     }
 
     fn print(name: &str, kind: &str, value: Value) -> Fingerprint {
-        Definition::new(name, kind, fields(&value)).fingerprint(&key())
+        Definition::new(name, kind, fields(value)).fingerprint(&key())
     }
 
     #[test]
