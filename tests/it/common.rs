@@ -58,7 +58,11 @@ impl Fixture {
             args.push(self.path(witness).display().to_string());
         }
         args.extend(self.flags.clone());
-        define(name, "stdio", &json!({"command": portcullis_fixtures::server_path(), "args": args}))
+        define(
+            name,
+            "stdio",
+            &json!({"command": portcullis_fixtures::server_path(), "args": args, "cwd": self.folder.path()}),
+        )
     }
 
     /// The lines of one witness.

@@ -7,6 +7,7 @@
 //! It is registered wherever this crate is linked, and the example to copy for a transport of one's own.
 
 use std::{
+    collections::BTreeMap,
     fmt,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
@@ -19,7 +20,7 @@ use portcullis::{
     lines::Lines,
     link::{Exit, Keeper, Link},
     reference::SecretResolver,
-    serde_json::{Value, json},
+    serde_json::{json, value::RawValue},
     tokio::{
         self,
         io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream},
@@ -159,9 +160,9 @@ impl Server {
     }
 
     fn answer(&self, line: &str) -> Option<String> {
-        let message: Value = portcullis::serde_json::from_str(line).ok()?;
+        let message = parts(line)?;
         let id = message.get("id")?;
-        let result = match message.get("method")?.as_str()? {
+        let result = match text(message.get("method")?)?.as_str() {
             "initialize" => json!({
                 "protocolVersion": "2025-11-25",
                 "capabilities": {"tools": {}},
@@ -175,23 +176,37 @@ impl Server {
                 {"name": "raw", "description": "A result with odd numbers", "inputSchema": {"type": "object"}},
             ]})
             .to_string(),
-            "tools/call" => self.call(line, &message["params"]),
+            "tools/call" => {
+                self.seen.lock().unwrap_or_else(PoisonError::into_inner).calls.push(line.to_owned());
+                self.call(&parts(message.get("params")?.get())?)
+            }
             _ => {
                 let error = json!({"code": -32601, "message": "no such method"});
-                return Some(format!("{}\n", json!({"jsonrpc": "2.0", "id": id, "error": error})));
+                return Some(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{error}}}\n"));
             }
         };
         Some(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}\n"))
     }
 
-    fn call(&self, line: &str, params: &Value) -> String {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).calls.push(line.to_owned());
-        if params["name"] == "raw" {
+    fn call(&self, params: &Parts) -> String {
+        if params.get("name").and_then(|name| text(name)).as_deref() == Some("raw") {
             return RAW_RESULT.to_owned();
         }
-        let text = format!("{}{}", self.prefix, params["arguments"]["text"].as_str().unwrap_or_default());
-        json!({"content": [{"type": "text", "text": text}]}).to_string()
+        let arguments = params.get("arguments").and_then(|arguments| parts(arguments.get())).unwrap_or_default();
+        let said = arguments.get("text").and_then(|said| text(said)).unwrap_or_default();
+        json!({"content": [{"type": "text", "text": format!("{}{said}", self.prefix)}]}).to_string()
     }
+}
+
+/// The members of an object, each as it was written: a number may be one that nothing here can hold.
+type Parts = BTreeMap<String, Box<RawValue>>;
+
+fn parts(object: &str) -> Option<Parts> {
+    portcullis::serde_json::from_str(object).ok()
+}
+
+fn text(value: &RawValue) -> Option<String> {
+    portcullis::serde_json::from_str(value.get()).ok()
 }
 
 /// Ends the server's task.

@@ -18,6 +18,8 @@ use rmcp::{
     transport::Transport as RmcpTransport,
 };
 
+use crate::raw;
+
 /// A message to a server.
 pub type Outgoing = TxJsonRpcMessage<RoleClient>;
 /// A message from a server.
@@ -81,12 +83,36 @@ pub enum LinkError {
         #[source]
         source: Source,
     },
+    /// The wire cannot carry the arguments as they were approved; nothing was sent.
+    #[error("this link would write the arguments otherwise than they were approved, so they were not sent")]
+    Altered,
     /// The link was closed.
     #[error("the link is closed")]
     Closed,
     /// Writing or reading failed.
     #[error("the link broke")]
     Broken(#[source] Source),
+}
+
+impl LinkError {
+    /// The same error; of a source its words.
+    fn again(&self) -> Self {
+        let words = |source: &Source| Source::from(source.to_string());
+        match self {
+            Self::AuthorizationRequired { status, challenge, scope } => {
+                Self::AuthorizationRequired { status: *status, challenge: challenge.clone(), scope: scope.clone() }
+            }
+            Self::TooLarge { limit } => Self::TooLarge { limit: *limit },
+            Self::Status { status, host } => Self::Status { status: *status, host: host.clone() },
+            Self::Redirect { status, host } => Self::Redirect { status: *status, host: host.clone() },
+            Self::SessionExpired => Self::SessionExpired,
+            Self::NotMcp { host, what } => Self::NotMcp { host: host.clone(), what: what.clone() },
+            Self::Unreachable { host, source } => Self::Unreachable { host: host.clone(), source: words(source) },
+            Self::Altered => Self::Altered,
+            Self::Closed => Self::Closed,
+            Self::Broken(source) => Self::Broken(words(source)),
+        }
+    }
 }
 
 /// Where a wire leaves the reason when messages end, which rmcp has no word for.
@@ -97,6 +123,11 @@ impl Failure {
     /// Notes the reason; the first one stays.
     pub fn set(&self, error: LinkError) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+    }
+
+    /// The reason, if there is one, for one more who asks.
+    pub(crate) fn get(&self) -> Option<LinkError> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(LinkError::again)
     }
 
     /// Takes the reason, if there is one.
@@ -242,6 +273,9 @@ struct Adapted<T: RmcpTransport<RoleClient>> {
 impl<T: RmcpTransport<RoleClient> + 'static> Wire for Adapted<T> {
     fn send(&mut self, message: Outgoing) -> BoxFuture<'static, Result<(), LinkError>> {
         let error = self.error;
+        if !raw::survives_rewriting(&message) {
+            return futures::future::ready(Err(LinkError::Altered)).boxed();
+        }
         self.transport.send(message).map(move |sent| sent.map_err(error)).boxed()
     }
 

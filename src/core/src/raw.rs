@@ -18,7 +18,11 @@ use rmcp::model::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
 
-use crate::link::{Incoming, Outgoing};
+use crate::{
+    canonical,
+    limits::MESSAGE_DEPTH,
+    link::{Incoming, Outgoing},
+};
 
 /// Arguments exactly as they were approved.
 #[derive(Debug, Clone)]
@@ -284,6 +288,17 @@ struct Envelope<'a> {
     result: Option<&'a RawValue>,
     #[serde(borrow)]
     error: Option<&'a RawValue>,
+}
+
+/// Whether rmcp's own writing of `message` says what was approved, numbers digit by digit. White space and
+/// escapes may differ.
+pub(crate) fn survives_rewriting(message: &Outgoing) -> bool {
+    let JsonRpcMessage::Request(request) = message else { return true };
+    let ClientRequest::CallToolRequest(call) = &request.request else { return true };
+    let Some(RawArguments(approved)) = call.extensions.get::<RawArguments>() else { return true };
+    let Some(Ok(written)) = call.params.arguments.as_ref().map(serde_json::to_string) else { return false };
+    let canonical = |json: &str| canonical::text(json, MESSAGE_DEPTH).ok();
+    canonical(approved.get()).is_some_and(|approved| canonical(&written) == Some(approved))
 }
 
 /// Writes one message; approved arguments go out as they came in.

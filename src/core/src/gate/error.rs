@@ -210,6 +210,7 @@ impl GateError {
                 SessionError::Ticket(_) => ErrorClass::Blocked,
                 other => match other.link() {
                     Some(LinkError::AuthorizationRequired { .. }) => ErrorClass::Authorization,
+                    Some(LinkError::Altered) => ErrorClass::Usage,
                     _ => ErrorClass::Unreachable,
                 },
             },
@@ -259,6 +260,7 @@ impl GateError {
                 other => match other.link() {
                     Some(LinkError::AuthorizationRequired { .. }) => "authorization",
                     Some(LinkError::TooLarge { .. }) => "too-large",
+                    Some(LinkError::Altered) => "altered",
                     Some(LinkError::Redirect { .. }) => "redirect",
                     Some(LinkError::Unreachable { .. }) => "unreachable",
                     Some(LinkError::NotMcp { .. }) => "protocol",

@@ -8,7 +8,10 @@ use std::{
 };
 
 use futures::future::join_all;
-use tokio::sync::{Mutex as AsyncMutex, watch};
+use tokio::{
+    sync::{Mutex as AsyncMutex, watch},
+    task::JoinHandle,
+};
 
 use super::{Gate, GateError, Inner, find};
 use crate::{
@@ -46,6 +49,8 @@ struct Running {
     users: Arc<()>,
     /// The state that it was last compared with.
     state: Weak<State>,
+    /// Writes down how it ended.
+    written: JoinHandle<()>,
 }
 
 impl Running {
@@ -84,6 +89,7 @@ impl Slot {
         let old = self.running().take();
         if let Some(old) = old {
             old.session.close().await;
+            let _ = old.written.await;
         }
     }
 }
@@ -189,23 +195,19 @@ impl Gate {
             tool: None,
             source: Box::new(error),
         })?;
-        let running = Running {
-            session: Arc::new(session),
-            fingerprint,
-            resolution,
-            users: Arc::default(),
-            state: Arc::downgrade(&state),
-        };
+        self.record_done(&Self::line(AuditEvent::Start, name));
+        let session = Arc::new(session);
+        let written = self.watch_end(name, &session);
+        let state = Arc::downgrade(&state);
+        let running = Running { session, fingerprint, resolution, users: Arc::default(), state, written };
         let lease = running.lease();
         *slot.running() = Some(running);
-        self.record_done(&Self::line(AuditEvent::Start, name));
         self.watch_store();
-        self.watch_end(name, &lease.session);
         Ok(lease)
     }
 
     /// Writes down how a server ended, whenever that is.
-    fn watch_end(&self, name: &str, session: &Arc<Session>) {
+    fn watch_end(&self, name: &str, session: &Arc<Session>) -> JoinHandle<()> {
         let (audit, name, session) = (self.0.parts.audit.clone(), name.to_owned(), session.clone());
         tokio::spawn(async move {
             let ended = session.ended().await;
@@ -216,7 +218,7 @@ impl Gate {
             if let Err(error) = audit.record(&line) {
                 tracing::error!(%error, "the audit trail cannot be written");
             }
-        });
+        })
     }
 
     /// The session that runs now, if one does.

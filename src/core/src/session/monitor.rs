@@ -78,7 +78,7 @@ impl Monitor {
         self.keeper.stderr_tail()
     }
 
-    pub(super) fn take_failure(&self) -> Option<LinkError> {
-        self.failure.take()
+    pub(super) fn failure(&self) -> Option<LinkError> {
+        self.failure.get()
     }
 }

@@ -70,7 +70,7 @@ impl Session {
 
     async fn over(&self) -> SessionError {
         let _ = timeout(REASON_TIME, self.monitor.wait()).await;
-        match self.monitor.take_failure() {
+        match self.monitor.failure() {
             Some(error) => SessionError::Link(error),
             None => SessionError::Ended(self.monitor.ended()),
         }
