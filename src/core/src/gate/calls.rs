@@ -32,7 +32,7 @@ pub enum Requested {
 /// A call that waits for a person. Dropping it withdraws the question.
 #[derive(Debug)]
 pub struct Waiting {
-    asked: Asked,
+    asked: Box<Asked>,
     call: PendingCall,
     limit: Duration,
 }
@@ -80,7 +80,7 @@ impl Gate {
             Verdict::Deny(reason) => Err(denied(pending.call(), reason)),
             Verdict::Allow => Ok(Requested::Allowed(allowed(pending))),
             Verdict::Ask | Verdict::Abstain => Ok(Requested::Asked(Waiting {
-                asked: self.0.questions.ask(pending.clone(), rule)?,
+                asked: self.0.questions.ask(pending.clone(), rule)?.into(),
                 call: pending,
                 limit: self.0.parts.context.limits.question,
             })),

@@ -206,7 +206,7 @@ fn reads(definition: &Definition) -> Vec<String> {
     fn walk(value: &Value, found: &mut BTreeSet<Reference>) {
         match value {
             Value::String(text) => {
-                found.extend(Template::parse(text).iter().flat_map(|t| t.references().cloned().collect::<Vec<_>>()))
+                found.extend(Template::parse(text).iter().flat_map(|t| t.references().cloned().collect::<Vec<_>>()));
             }
             Value::Array(items) => items.iter().for_each(|item| walk(item, found)),
             Value::Object(map) => map.values().for_each(|value| walk(value, found)),

@@ -29,7 +29,9 @@ impl Session {
         let mut cursor: Option<String> = None;
         for _page in 0..limits.pages {
             let mut request = ListToolsRequest::default();
-            request.params = cursor.map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
+            if let Some(cursor) = cursor.take() {
+                request.params = Some(PaginatedRequestParams::default().with_cursor(Some(cursor)));
+            }
             let result = self.request(ClientRequest::ListToolsRequest(request)).await?;
             let result = RawResult::from_server(result).map_err(|_| SessionError::Unreadable)?;
             let page: Page = serde_json::from_str(result.get()).map_err(|_| SessionError::Unreadable)?;

@@ -7,20 +7,20 @@ use crate::transport::OpenContext;
 struct Fake(FakeServer);
 
 impl Fake {
-    fn define(fields: serde_json::Value) -> Definition {
+    fn define(fields: &serde_json::Value) -> Definition {
         Definition::new("fake", "in-process", fields.as_object().cloned().unwrap())
     }
 }
 
 impl Subject for Fake {
     fn definition(&self) -> Definition {
-        Self::define(serde_json::json!({"server": "fake"}))
+        Self::define(&serde_json::json!({"server": "fake"}))
     }
     fn other(&self) -> Definition {
-        Self::define(serde_json::json!({"server": "fake", "args": ["other"]}))
+        Self::define(&serde_json::json!({"server": "fake", "args": ["other"]}))
     }
     fn unset(&self) -> Option<Definition> {
-        Some(Self::define(serde_json::json!({"server": "fake", "env": {"K": "${PORTCULLIS_UNSET}"}})))
+        Some(Self::define(&serde_json::json!({"server": "fake", "env": {"K": "${PORTCULLIS_UNSET}"}})))
     }
     fn context(&self) -> OpenContext {
         OpenContext::default()
@@ -55,7 +55,7 @@ async fn s15_a_link_that_would_change_the_arguments_sends_nothing() {
     let limits = crate::Limits::default();
     let (transport, keeper, _) = server.connect(&limits).into_parts();
     let link = crate::link::Link::rmcp(transport, crate::link::NoKeeper, |error| error);
-    let definition = Fake::define(serde_json::json!({}));
+    let definition = Fake::define(&serde_json::json!({}));
     let fingerprint = definition.fingerprint(&StoreKey::new([0; 32]));
     let limits = crate::session::SessionLimits::new(&limits, &definition);
     let session = Session::open("typed", fingerprint, link, limits).await.unwrap();

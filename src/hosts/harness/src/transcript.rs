@@ -87,10 +87,9 @@ impl AuditSink for Writes {
     fn record(&self, line: &AuditLine) -> Result<(), AuditError> {
         let event = portcullis::serde_json::to_value(line.event).unwrap_or_default();
         let mut text = format!("# {}", event.as_str().unwrap_or_default());
-        for part in [&line.server, &line.tool, &line.verdict, &line.rule, &line.outcome, &line.detail] {
-            if let Some(part) = part {
-                let _ = write!(text, " {part}");
-            }
+        let parts = [&line.server, &line.tool, &line.verdict, &line.rule, &line.outcome, &line.detail];
+        for part in parts.into_iter().flatten() {
+            let _ = write!(text, " {part}");
         }
         self.1.add(&text);
         self.0.record(line)
