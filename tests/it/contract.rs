@@ -45,7 +45,7 @@ impl Subject for Stdio {
 }
 
 async fn held_by<S: Subject>(name: &str, subject: impl Fn() -> S) {
-    let registry = Registry::linked(&portcullis_transports::NAMES).unwrap();
+    let registry = Registry::linked(portcullis_transports::NAMES).unwrap();
     transport_contract(&**registry.transport(name).unwrap(), subject).await;
 }
 
