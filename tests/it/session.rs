@@ -334,3 +334,21 @@ fn s15_the_bytes_that_arrive_are_the_bytes_that_were_approved() {
         prop_assert_eq!(server.calls().pop(), Some(arguments));
     });
 }
+
+#[tokio::test]
+async fn r18_r50_a_process_that_ignores_every_request_to_end_is_gone_in_time() {
+    let fixture = Fixture::new(&["--ignore-term", "--grandchild", "--daemon", "--hang-on-call"]);
+    let host = fixture.ready(Limits { stop_grace: Duration::from_secs(1), ..limits() }).await;
+    let (call, took) = within(async {
+        tokio::join!(host.call("fixture", "echo", "{}"), async {
+            eventually("the call has arrived", || !fixture.lines("calls").is_empty()).await;
+            let begun = Instant::now();
+            host.gate().close().await;
+            begun.elapsed()
+        })
+    })
+    .await;
+    call.unwrap_err();
+    assert!(took < Duration::from_secs(5), "{took:?}");
+    assert_eq!(fixture.alive(), 0);
+}

@@ -3,23 +3,24 @@
 
 use std::{
     collections::HashMap,
+    pin::pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     time::Duration,
 };
 
 use futures::future::join_all;
 use tokio::{
-    sync::{Mutex as AsyncMutex, watch},
+    sync::{Mutex as AsyncMutex, OwnedMutexGuard, oneshot, watch},
     task::JoinHandle,
 };
 
 use super::{Gate, GateError, Inner, find};
 use crate::{
     audit::{AuditEvent, AuditLine},
-    definition::Fingerprint,
-    session::{Session, SessionLimits},
+    definition::{Definition, Fingerprint},
+    session::{Cause, Session, SessionError, SessionLimits},
     store::State,
-    trust::Resolution,
+    trust::{Resolution, TrustRecord},
 };
 
 /// How often a running host looks whether another one changed the store.
@@ -63,11 +64,20 @@ impl Running {
     }
 }
 
+/// What is to be started.
+#[derive(Debug)]
+struct Wanted {
+    state: Arc<State>,
+    definition: Definition,
+    trust: TrustRecord,
+    fingerprint: Fingerprint,
+}
+
 /// One server's place.
 #[derive(Debug, Default)]
 struct Slot {
     /// Whoever holds it starts or ends the server, the others wait.
-    turn: AsyncMutex<()>,
+    turn: Arc<AsyncMutex<()>>,
     running: Mutex<Option<Running>>,
     /// Counts orders to end: a start that is under way gives up.
     stops: watch::Sender<u64>,
@@ -78,14 +88,24 @@ impl Slot {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn stop(&self) {
+    async fn stop(self: &Arc<Self>) {
         self.stops.send_modify(|stops| *stops += 1);
-        let _turn = self.turn.lock().await;
-        self.end().await;
+        let turn = self.turn.clone().lock_owned().await;
+        self.end(turn).await;
     }
 
-    /// For whoever has the turn.
-    async fn end(&self) {
+    /// Ends what runs. In a task of its own that keeps the turn: whoever waits for it may go away, and
+    /// still nothing starts before the end.
+    async fn end(self: &Arc<Self>, turn: OwnedMutexGuard<()>) {
+        let slot = self.clone();
+        let ending = tokio::spawn(async move {
+            let _turn = turn;
+            slot.end_in_turn().await;
+        });
+        let _ = ending.await;
+    }
+
+    async fn end_in_turn(&self) {
         let old = self.running().take();
         if let Some(old) = old {
             old.session.close().await;
@@ -144,21 +164,50 @@ impl Gate {
         let slot = self.0.sessions.slot(name);
         // From before the store is read: whoever changes it and then orders the end is heard.
         let mut stops = slot.stops.subscribe();
-        let _turn = slot.turn.lock().await;
+        let turn = slot.turn.clone().lock_owned().await;
         stops.mark_unchanged();
-        tokio::select! {
-            biased;
-            _ = stops.changed() => Err(GateError::Stopped { server: name.to_owned() }),
-            started = self.start(name, purpose, &slot) => started,
+        let state = self.state().await?;
+        let same = |running: &Running| std::ptr::eq(running.state.as_ptr(), Arc::as_ptr(&state));
+        if let Some(running) = &*slot.running()
+            && same(running)
+            && (purpose == Purpose::List || state.runtime(name).enabled)
+            && !running.session.is_over()
+            && !self.0.sessions.is_closed()
+        {
+            return Ok(running.lease());
         }
+        let wanted = self.wanted(state, name, purpose).await?;
+        if let Some(running) = &mut *slot.running()
+            && running.fingerprint == wanted.fingerprint
+            && running.resolution == wanted.trust.resolution
+            && !running.session.is_over()
+        {
+            running.state = Arc::downgrade(&wanted.state);
+            return Ok(running.lease());
+        }
+        // In a task of its own that keeps the turn: a start that is given up is cleaned up before the next.
+        let (waits, gone) = oneshot::channel::<()>();
+        let gate = self.clone();
+        let starting = tokio::spawn(async move {
+            let _turn = turn;
+            let given_up = async move {
+                tokio::select! {
+                    _ = stops.changed() => {}
+                    _ = gone => {}
+                }
+            };
+            gate.start(wanted, &slot, given_up).await
+        });
+        let started = starting.await.unwrap_or(Err(GateError::Closed));
+        drop(waits);
+        started
     }
 
-    /// For whoever has the turn.
-    async fn start(&self, name: &str, purpose: Purpose, slot: &Slot) -> Result<Lease, GateError> {
-        let state = self.state().await?;
-        let definition = find(&state, name)?;
+    /// What may be started under this name now.
+    async fn wanted(&self, state: Arc<State>, name: &str, purpose: Purpose) -> Result<Wanted, GateError> {
+        let definition = find(&state, name)?.clone();
         let runtime = state.runtime(name);
-        let Some(record) = &runtime.trust else {
+        let Some(trust) = runtime.trust.clone() else {
             return Err(GateError::NotTrusted { server: name.to_owned() });
         };
         if purpose == Purpose::Call && !runtime.enabled {
@@ -167,34 +216,32 @@ impl Gate {
         if self.0.sessions.is_closed() {
             return Err(GateError::Closed);
         }
-        let same = |running: &Running| std::ptr::eq(running.state.as_ptr(), Arc::as_ptr(&state));
-        if let Some(running) = &*slot.running()
-            && same(running)
-            && !running.session.is_over()
-        {
-            return Ok(running.lease());
-        }
         let fingerprint = definition.fingerprint(&self.key_of(&state).await?);
-        if let Some(running) = &mut *slot.running()
-            && running.fingerprint == fingerprint
-            && running.resolution == record.resolution
-            && !running.session.is_over()
-        {
-            running.state = Arc::downgrade(&state);
-            return Ok(running.lease());
-        }
-        slot.end().await;
-        let plan = self.plan(definition)?;
+        Ok(Wanted { state, definition, trust, fingerprint })
+    }
+
+    /// For whoever has the turn.
+    async fn start(&self, wanted: Wanted, slot: &Slot, given_up: impl Future<Output = ()>) -> Result<Lease, GateError> {
+        let Wanted { state, definition, trust, fingerprint } = wanted;
+        let name = definition.name();
+        let stopped = || GateError::Stopped { server: name.to_owned() };
+        let mut given_up = pin!(given_up);
+        slot.end_in_turn().await;
+        let plan = self.plan(&definition)?;
         let resolution = plan.view().resolution();
-        let consent = Self::remembered(name, record, fingerprint, plan.view())?;
+        let consent = Self::remembered(name, &trust, fingerprint, plan.view())?;
         let failed = |source| GateError::Transport { server: name.to_owned(), source };
-        let link = plan.open(consent, &*self.0.parts.secrets).await.map_err(failed)?;
-        let limits = SessionLimits::new(&self.0.parts.context.limits, definition);
-        let session = Session::open(name, fingerprint, link, limits).await.map_err(|error| GateError::Session {
-            server: name.to_owned(),
-            tool: None,
-            source: Box::new(error),
-        })?;
+        let link = tokio::select! {
+            biased;
+            () = &mut given_up => return Err(stopped()),
+            link = plan.open(consent, &*self.0.parts.secrets) => link.map_err(failed)?,
+        };
+        let limits = SessionLimits::new(&self.0.parts.context.limits, &definition);
+        let session = match Session::open_unless(name, fingerprint, link, limits, given_up).await {
+            Ok(session) => session,
+            Err(SessionError::Start { cause: Cause::GivenUp, .. }) => return Err(stopped()),
+            Err(error) => return Err(Self::failed(name, None, error)),
+        };
         self.record_done(&Self::line(AuditEvent::Start, name));
         let session = Arc::new(session);
         let written = self.watch_end(name, &session);
@@ -241,8 +288,8 @@ impl Gate {
         let slots = self.0.sessions.all();
         join_all(slots.iter().map(|(name, slot)| async {
             // One that is being started or ended is looked at the next time.
-            if let Ok(_turn) = slot.turn.try_lock() {
-                self.end_if_unfit(name, slot).await;
+            if let Ok(turn) = slot.turn.clone().try_lock_owned() {
+                self.end_if_unfit(name, slot, turn).await;
             }
         }))
         .await;
@@ -251,12 +298,12 @@ impl Gate {
     /// Ends a server that is not what is trusted now, or that is not enabled and not in use.
     pub(super) async fn stop_if_unfit(&self, name: &str) {
         let slot = self.0.sessions.slot(name);
-        let _turn = slot.turn.lock().await;
-        self.end_if_unfit(name, &slot).await;
+        let turn = slot.turn.clone().lock_owned().await;
+        self.end_if_unfit(name, &slot, turn).await;
     }
 
     /// For whoever has the turn.
-    async fn end_if_unfit(&self, name: &str, slot: &Slot) {
+    async fn end_if_unfit(&self, name: &str, slot: &Arc<Slot>, turn: OwnedMutexGuard<()>) {
         if slot.running().is_none() {
             return;
         }
@@ -271,7 +318,7 @@ impl Gate {
             _ => false,
         };
         if !fits {
-            slot.end().await;
+            slot.end(turn).await;
         }
     }
 }

@@ -131,6 +131,8 @@ pub enum Cause {
     },
     /// What carried it ended.
     Ended,
+    /// Nobody waits for it any more.
+    GivenUp,
     /// The link failed.
     Link(LinkError),
     /// The server refused, or spoke something else.
@@ -142,6 +144,7 @@ impl fmt::Display for Cause {
         match self {
             Self::TimedOut { limit } => write!(f, "nothing came within {}", seconds(limit)),
             Self::Ended => f.write_str("it ended"),
+            Self::GivenUp => f.write_str("it was given up"),
             Self::Link(error) => f.write_str(&chain(error)),
             Self::Said(what) => f.write_str(what),
         }

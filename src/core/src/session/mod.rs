@@ -12,6 +12,7 @@ mod request;
 
 use std::{
     fmt,
+    pin::pin,
     sync::{
         Arc, Mutex, PoisonError, RwLock, Weak,
         atomic::{AtomicU64, Ordering},
@@ -100,6 +101,18 @@ impl Session {
         link: Link,
         limits: SessionLimits,
     ) -> Result<Self, SessionError> {
+        Self::open_unless(server, fingerprint, link, limits, std::future::pending()).await
+    }
+
+    /// The same, until `given_up` completes: then as with any failure, the link is closed before it returns.
+    pub(crate) async fn open_unless(
+        server: &str,
+        fingerprint: Fingerprint,
+        link: Link,
+        limits: SessionLimits,
+        given_up: impl Future<Output = ()>,
+    ) -> Result<Self, SessionError> {
+        let mut given_up = pin!(given_up);
         let deadline = Instant::now() + limits.start;
         let reads_arguments = link.reads_arguments();
         let (transport, keeper, failure) = link.into_parts();
@@ -108,9 +121,10 @@ impl Session {
         let handshake = timeout_at(deadline, async {
             tokio::select! {
                 biased;
-                served = handler.serve_with_lifecycle(transport, ClientLifecycleMode::Initialize) => served.map_err(Some),
+                served = handler.serve_with_lifecycle(transport, ClientLifecycleMode::Initialize) => served.map_err(|error| error::of_handshake(error, failure.take())),
                 // Whatever it still wrote is in the pipe; the handshake had its chance above.
-                _ = ended_and_drained(&*keeper) => Err(None),
+                () = ended_and_drained(&*keeper) => Err(error::Cause::Ended),
+                () = &mut given_up => Err(error::Cause::GivenUp),
             }
         });
         let cause = match handshake.await {
@@ -128,22 +142,25 @@ impl Session {
                     listing: tokio::sync::Mutex::default(),
                     noted: Mutex::default(),
                 };
-                return session.first_list(deadline).await;
+                return session.first_list(deadline, given_up).await;
             }
-            Ok(Err(Some(error))) => error::of_handshake(error, failure.take()),
-            Ok(Err(None)) => error::Cause::Ended,
+            Ok(Err(cause)) => cause,
             Err(_) => error::Cause::TimedOut { limit: limits.start },
         };
         let exit = keeper.close(limits.limits.stop_grace).await;
         Err(SessionError::start(server, Step::Initialize, cause, Ended { exit, stderr: keeper.stderr_tail() }))
     }
 
-    async fn first_list(self, deadline: Instant) -> Result<Self, SessionError> {
-        let start = self.limits.start;
-        let cause = match timeout_at(deadline, self.refresh()).await {
-            Ok(Ok(_)) => return Ok(self),
-            Ok(Err(error)) => error.into_cause(),
-            Err(_) => error::Cause::TimedOut { limit: start },
+    async fn first_list(self, deadline: Instant, given_up: impl Future<Output = ()>) -> Result<Self, SessionError> {
+        let listed = tokio::select! {
+            listed = timeout_at(deadline, self.refresh()) => Some(listed),
+            () = given_up => None,
+        };
+        let cause = match listed {
+            Some(Ok(Ok(_))) => return Ok(self),
+            Some(Ok(Err(error))) => error.into_cause(),
+            Some(Err(_)) => error::Cause::TimedOut { limit: self.limits.start },
+            None => error::Cause::GivenUp,
         };
         self.monitor.stop().await;
         Err(SessionError::start(&self.server, Step::ListTools, cause, self.monitor.ended()))
