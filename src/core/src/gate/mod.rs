@@ -1,7 +1,7 @@
 //! The façade that a host holds: documents in and out, trust, tools, calls.
 //!
 //! A gate owns no policy of its own: it composes the registry, a store, somebody to ask and an
-//! audit trail. Every way to a server leads through [`trust`](Self::Gate::trust) and every way to a tool
+//! audit trail. Every way to a server leads through [`Gate::trust`] and every way to a tool
 //! through the approval pipeline.
 
 mod calls;
