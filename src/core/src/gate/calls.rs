@@ -17,7 +17,7 @@ use crate::{
     audit::{AuditEvent, AuditLine},
     raw::RawResult,
     session::{Session, SessionError},
-    store::Grant,
+    store::{Grant, State},
 };
 
 /// What a request came to.
@@ -69,7 +69,7 @@ impl Gate {
         if !runtime.enabled {
             return Err(self.refused(&call, GateError::NotEnabled { server: name }));
         }
-        let pending = self.pending(call).await?;
+        let pending = self.pending(&state, call).await?;
         let Decision { verdict, rule } = self.0.pipeline.judge(&pending).await;
         let mut line = Self::call_line(AuditEvent::Verdict, &pending);
         line.verdict = Some(verdict.name().to_owned());
@@ -91,18 +91,20 @@ impl Gate {
     }
 
     /// Binds a call to its server and tool as they are now.
-    async fn pending(&self, call: Call) -> Result<PendingCall, GateError> {
+    async fn pending(&self, state: &Arc<State>, call: Call) -> Result<PendingCall, GateError> {
         let name = call.server.clone();
-        let lease = self.session(&name, Purpose::Call).await?;
-        let session = &lease.session;
-        let list = if session.is_stale() {
-            session.refresh().await.map_err(|error| Self::failed(&name, None, error))?
-        } else {
-            session.tools()
+        // Nothing to wait for: the state is the one that the running server was compared with.
+        let ready =
+            self.ready(state, &name).filter(|session| !session.is_stale() && session.is_noted(&session.tools()));
+        let (state, session) = match ready {
+            Some(session) => (state.clone(), session),
+            None => {
+                let session = self.listed(&name).await?;
+                // Starting and listing take their time: what a person decided meanwhile counts.
+                (self.state().await?, session)
+            }
         };
-        self.remember(session, &list).await?;
-        // Starting and listing take their time: what a person decided meanwhile counts.
-        let state = self.state().await?;
+        let list = session.tools();
         let runtime = state.runtime(&name);
         let key = self.key_of(&state).await?;
         if runtime.trust.is_none() || find(&state, &name)?.fingerprint(&key) != session.fingerprint() {
@@ -130,6 +132,19 @@ impl Gate {
         let here = (session.fingerprint(), tool.name().to_owned(), tool.pin(), call.caller.clone());
         let granted = self.granted().contains(&here);
         Ok(PendingCall::new(call, session.id(), session.fingerprint(), tool, state.clone(), granted, &key))
+    }
+
+    /// The session of a server that is enabled, its tools listed and taken note of.
+    async fn listed(&self, name: &str) -> Result<Arc<Session>, GateError> {
+        let lease = self.session(name, Purpose::Call).await?;
+        let session = lease.session.clone();
+        let list = if session.is_stale() {
+            session.refresh().await.map_err(|error| Self::failed(name, None, error))?
+        } else {
+            session.tools()
+        };
+        self.remember(&session, &list).await?;
+        Ok(session)
     }
 
     /// Waits until the question of `waiting` is answered, here or elsewhere by its id.

@@ -59,6 +59,11 @@ impl Running {
         Lease { session: self.session.clone(), _user: self.users.clone() }
     }
 
+    /// Whether it was last compared with exactly this state.
+    fn is_of(&self, state: &Arc<State>) -> bool {
+        std::ptr::eq(self.state.as_ptr(), Arc::as_ptr(state))
+    }
+
     fn is_used(&self) -> bool {
         Arc::strong_count(&self.users) > 1
     }
@@ -167,15 +172,6 @@ impl Gate {
         let turn = slot.turn.clone().lock_owned().await;
         stops.mark_unchanged();
         let state = self.state().await?;
-        let same = |running: &Running| std::ptr::eq(running.state.as_ptr(), Arc::as_ptr(&state));
-        if let Some(running) = &*slot.running()
-            && same(running)
-            && (purpose == Purpose::List || state.runtime(name).enabled)
-            && !running.session.is_over()
-            && !self.0.sessions.is_closed()
-        {
-            return Ok(running.lease());
-        }
         let wanted = self.wanted(state, name, purpose).await?;
         if let Some(running) = &mut *slot.running()
             && running.fingerprint == wanted.fingerprint
@@ -266,6 +262,14 @@ impl Gate {
                 tracing::error!(%error, "the audit trail cannot be written");
             }
         })
+    }
+
+    /// The session of an enabled server that runs and was last compared with exactly this state.
+    pub(super) fn ready(&self, state: &Arc<State>, name: &str) -> Option<Arc<Session>> {
+        let slot = self.0.sessions.slot(name);
+        let running = slot.running();
+        let running = running.as_ref().filter(|running| running.is_of(state) && !running.session.is_over())?;
+        (state.runtime(name).enabled && !self.0.sessions.is_closed()).then(|| running.session.clone())
     }
 
     /// The session that runs now, if one does.
