@@ -250,3 +250,18 @@ fn a6_hostile_texts_take_no_time() {
         assert_sound(text.as_bytes(), &read(&text));
     }
 }
+
+/// Every single mistake at every place, so that what was found once by chance is found always.
+#[test]
+fn s7_no_value_is_repeated_after_any_one_mistake() {
+    let sound = serde_json::to_string_pretty(&canaries()).unwrap();
+    for at in (0..sound.len()).filter(|at| sound.is_char_boundary(*at) && sound.is_char_boundary(at + 1)) {
+        for change in ["", "\"", ",", "\n", "{", "}", "[", ":", "'", "\\", "/"] {
+            let mut text = sound.clone();
+            text.replace_range(at..=at, change);
+            let parsed = read(&text);
+            let said = format!("{:?}", parsed.diagnostics).to_lowercase();
+            assert!(!said.contains(&CANARY.to_lowercase()), "{text}\n{}", render(&parsed.diagnostics));
+        }
+    }
+}

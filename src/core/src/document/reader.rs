@@ -220,6 +220,8 @@ impl<'a> Reader<'a, '_, '_> {
                     ("a name without a value".to_owned(), "write `: ` and a value behind it, or remove it")
                 };
                 let _ = self.say(self.last..self.last, message).help(help);
+                // What stands behind the comma may be the value, and be taken for a name.
+                self.confused = true;
                 Node { span: self.last..self.last, value: Value::Broken }
             }
             Some(_) => self.value(),

@@ -4,6 +4,11 @@ use std::{borrow::Cow, ops::Range};
 
 use super::{Reader, Value, insert, replace, shown};
 
+/// Names that can be repeated although they stand without quotes: any other may be a piece of a
+/// value whose quote or brace is out of place.
+const FAMILIAR: &[&str] =
+    &["mcpServers", "servers", "inputs", "type", "command", "args", "cwd", "env", "url", "headers"];
+
 impl<'a> Reader<'a, '_, '_> {
     /// Reads a value without quotes. One that is none may be a secret, so it is never repeated.
     pub(super) fn word(&mut self) -> Value<'a> {
@@ -64,7 +69,7 @@ impl<'a> Reader<'a, '_, '_> {
         self.at = end;
         self.last = end;
         let name = &self.text[start..end];
-        if self.confused || !self.text[end..].trim_start().starts_with(':') {
+        if !FAMILIAR.contains(&name) || !self.text[end..].trim_start().starts_with(':') {
             self.unquoted(&(start..end), "a name without double quotes around it");
             return Cow::Borrowed("");
         }
