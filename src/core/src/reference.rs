@@ -309,7 +309,7 @@ mod tests {
     fn surroundings() -> Surroundings {
         Surroundings {
             environment: [("TOKEN", "a b"), ("EMPTY", "")].map(|(k, v)| (k.into(), v.into())).into(),
-            workspace_folder: Some("/work".into()),
+            workspace_folder: Some("/project".into()),
             home: None,
         }
     }
@@ -319,7 +319,7 @@ mod tests {
         let expand = |value: &str| surroundings().expand(value).unwrap();
         assert_eq!(expand("x-${TOKEN}-${env:TOKEN}"), "x-a b-a b");
         assert_eq!(expand("${EMPTY:-d}${NOPE:-e}${EMPTY}"), "de");
-        assert_eq!(expand("${workspaceFolder}/src"), "/work/src");
+        assert_eq!(expand("${workspaceFolder}/src"), "/project/src");
         assert_eq!(expand("$TOKEN $(touch p) `x` $ {"), "$TOKEN $(touch p) `x` $ {");
     }
 
