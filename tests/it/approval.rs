@@ -255,8 +255,13 @@ async fn s24_a_tool_that_changes_is_blocked_with_a_diff_until_it_was_seen() {
         host.gate().refresh("fake").await.unwrap();
         assert_eq!(host.call("fake", "echo", "{}").await.unwrap_err().code(), "denied");
 
+        // What was shown before the change is not what is enabled after it.
+        let (shown, _) = host.gate().tools("fake").await.unwrap();
+        let seen = shown.into_iter().map(|tool| (tool.descriptor.name, tool.pin)).collect();
         server.set_tools([OTHER_ECHO, RAW]);
         host.gate().refresh("fake").await.unwrap();
+        let error = host.gate().select("fake", Some(Choice::Seen(seen)), None).await.unwrap_err();
+        assert_eq!(error.code(), "tool-changed");
         host.gate().select("fake", Some(Choice::Named(vec!["echo".to_owned()])), None).await.unwrap();
         host.approver().will_say(Answer::Once);
         host.call("fake", "echo", "{}").await.unwrap();

@@ -80,7 +80,7 @@ pub struct AuditLine {
     /// Who asked for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caller: Option<String>,
-    /// SHA-256 of the arguments as they were sent, in hexadecimal.
+    /// HMAC of the arguments as they were approved, under the key of the store, in hexadecimal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments_hash: Option<String>,
     /// What was decided: `allow`, `ask`, `deny`.

@@ -17,6 +17,8 @@ use crate::{
 pub struct ToolView {
     /// What a model is told of it.
     pub descriptor: ToolDescriptor,
+    /// The pin of the definition that is shown.
+    pub pin: Pin,
     /// Whether it is switched on and may be called.
     pub enabled: bool,
     /// Whether a person switched it on as something else; what changed, escaped for display.
@@ -30,6 +32,8 @@ pub enum Choice {
     All,
     /// These.
     Named(Vec<String>),
+    /// These, as a person was shown them; one that is something else by now is refused.
+    Seen(BTreeMap<String, Pin>),
 }
 
 impl Gate {
@@ -55,6 +59,7 @@ impl Gate {
                 let pin = runtime.enabled_tools.get(tool.name());
                 ToolView {
                     descriptor: ToolDescriptor::new(style, name, &id, tool),
+                    pin: tool.pin(),
                     enabled: pin == Some(&tool.pin()),
                     changed: pin.filter(|pin| **pin != tool.pin()).map(|_| changes(&known, tool)),
                 }
@@ -203,22 +208,29 @@ impl Gate {
     }
 }
 
+fn known_tool<'a>(server: &str, list: &'a ToolList, tool: &str) -> Result<&'a Arc<Tool>, GateError> {
+    list.get(tool).ok_or_else(|| GateError::UnknownTool {
+        server: server.to_owned(),
+        tool: tool.to_owned(),
+        near: nearest(tool, list.iter().map(|tool| tool.name())),
+    })
+}
+
 fn pins(server: &str, list: &ToolList, choice: Option<Choice>) -> Result<BTreeMap<String, Pin>, GateError> {
     let pin = |tool: &Arc<Tool>| (tool.name().to_owned(), tool.pin());
     match choice {
         None => Ok(BTreeMap::new()),
         Some(Choice::All) => Ok(list.iter().map(pin).collect()),
-        Some(Choice::Named(names)) => names
-            .into_iter()
-            .map(|tool| match list.get(&tool) {
-                Some(found) => Ok(pin(found)),
-                None => Err(GateError::UnknownTool {
-                    server: server.to_owned(),
-                    near: nearest(&tool, list.iter().map(|tool| tool.name())),
-                    tool,
-                }),
-            })
-            .collect(),
+        Some(Choice::Named(names)) => names.iter().map(|tool| known_tool(server, list, tool).map(pin)).collect(),
+        Some(Choice::Seen(seen)) => {
+            for (tool, seen) in &seen {
+                if known_tool(server, list, tool)?.pin() != *seen {
+                    let changes = vec!["its definition, since it was shown".to_owned()];
+                    return Err(GateError::ToolChanged { server: server.to_owned(), tool: tool.clone(), changes });
+                }
+            }
+            Ok(seen)
+        }
     }
 }
 

@@ -107,10 +107,20 @@ async fn onwards(name: &str, terminal: Terminal, app: &App) -> Result<(), CliErr
         app.output.note(&format!("none is on; later: portcullis tools {} --enable TOOL,…", shell(name)));
         return Ok(());
     };
-    app.gate.select(name, Some(chosen), None).await?;
+    app.gate.select(name, Some(as_seen(&views, &chosen)), None).await?;
     app.gate.enable(name).await?;
     app.output.note(&format!("{} is on. Try: portcullis call {} TOOL key=value", quote(name), shell(name)));
     Ok(())
+}
+
+/// The choice, bound to what was on the screen.
+fn as_seen(views: &[ToolView], chosen: &Choice) -> Choice {
+    let taken = |view: &&ToolView| match chosen {
+        Choice::All => true,
+        Choice::Named(names) => names.contains(&view.descriptor.name),
+        Choice::Seen(seen) => seen.contains_key(&view.descriptor.name),
+    };
+    Choice::Seen(views.iter().filter(taken).map(|view| (view.descriptor.name.clone(), view.pin)).collect())
 }
 
 fn choose(views: &[ToolView], answer: &str) -> Result<Option<Choice>, String> {
