@@ -10,6 +10,9 @@ use crate::canonical::{hex, sha256};
 /// Longest name a model API takes, in characters.
 pub const MODEL_NAME_LENGTH: usize = 64;
 
+/// Least room that a model-facing name needs, in characters: what a person reads of it, and the hash.
+pub const SHORTEST_NAME: usize = 20;
+
 /// The id of a server name: lower case, every run outside `[a-z0-9]` one `-`, trimmed.
 ///
 /// Where letters or digits outside ASCII were dropped, or nothing is left, `-` and six hexadecimal
@@ -53,6 +56,15 @@ pub enum NameStyle {
 /// carry twelve hexadecimal digits of the pair's hash.
 #[must_use]
 pub fn model_name(style: NameStyle, id: &str, tool: &str) -> String {
+    model_name_within(style, id, tool, MODEL_NAME_LENGTH)
+}
+
+/// The same in at most `length` characters, for a client that puts something of its own before it.
+///
+/// No less than [`SHORTEST_NAME`] are used.
+#[must_use]
+pub fn model_name_within(style: NameStyle, id: &str, tool: &str, length: usize) -> String {
+    let length = length.clamp(SHORTEST_NAME, MODEL_NAME_LENGTH);
     let prefix = match style {
         NameStyle::Prefixed => "mcp__",
         NameStyle::Short => "",
@@ -60,7 +72,7 @@ pub fn model_name(style: NameStyle, id: &str, tool: &str) -> String {
     let plain = format!("{prefix}{id}__{tool}");
     let allowed = |character: char| character.is_ascii_alphanumeric() || character == '_' || character == '-';
     // An id holds no `_`, so the first `__` ends it, whatever the tool begins with.
-    if !looks_hashed(tool) && plain.len() <= MODEL_NAME_LENGTH && plain.chars().all(allowed) {
+    if !looks_hashed(tool) && plain.len() <= length && plain.chars().all(allowed) {
         return plain;
     }
     let mut pair = id.as_bytes().to_vec();
@@ -70,7 +82,7 @@ pub fn model_name(style: NameStyle, id: &str, tool: &str) -> String {
     let kept: String = plain
         .chars()
         .map(|character| if allowed(character) { character } else { '_' })
-        .take(MODEL_NAME_LENGTH - suffix.len())
+        .take(length - suffix.len())
         .collect();
     kept + &suffix
 }

@@ -8,8 +8,11 @@ use std::{
 };
 
 use async_trait::async_trait;
-use serde::Serialize;
-use tokio::{sync::oneshot, time::Instant};
+use serde::{Deserialize, Serialize};
+use tokio::{
+    sync::{oneshot, watch},
+    time::Instant,
+};
 
 use super::{PendingCall, Ticket};
 use crate::{canonical::hex, limits::OPEN_QUESTIONS};
@@ -34,6 +37,9 @@ pub struct Question {
     pub arguments: String,
     /// Who asks.
     pub caller: String,
+    /// What the caller says of itself, such as its version; not checked by anybody.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client: Option<String>,
     /// Whether the server says that the tool changes nothing: a hint.
     pub claims_read_only: bool,
     /// The policy that wants it asked.
@@ -41,7 +47,8 @@ pub struct Question {
 }
 
 /// What a person says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Answer {
     /// This call, once.
     Once,
@@ -49,6 +56,8 @@ pub enum Answer {
     UntilHostEnds,
     /// This tool as it is defined, from now on.
     Always,
+    /// This tool as it is defined, from now on, for this caller alone.
+    AlwaysForCaller,
     /// Not this call.
     Deny,
 }
@@ -116,6 +125,8 @@ struct Waiting {
 #[derive(Debug, Clone, Default)]
 pub struct Questions {
     open: Arc<Mutex<BTreeMap<String, Waiting>>>,
+    /// Counts questions that were put, answered or withdrawn.
+    changes: Arc<watch::Sender<u64>>,
 }
 
 /// Waits for the answer to one question; dropping it withdraws the question.
@@ -128,7 +139,9 @@ pub(crate) struct Asked {
 
 impl Drop for Asked {
     fn drop(&mut self) {
-        self.questions.lock().remove(&self.question.id);
+        if self.questions.lock().remove(&self.question.id).is_some() {
+            self.questions.changed();
+        }
     }
 }
 
@@ -138,7 +151,13 @@ impl Questions {
     }
 
     /// Puts a question. Two equal calls are two questions.
-    pub(crate) fn ask(&self, call: PendingCall, rule: String, limit: Duration) -> Result<Asked, QuestionError> {
+    pub(crate) fn ask(
+        &self,
+        call: PendingCall,
+        rule: String,
+        client: Option<String>,
+        limit: Duration,
+    ) -> Result<Asked, QuestionError> {
         let mut id = [0; 16];
         getrandom::fill(&mut id).map_err(|_| QuestionError::Random)?;
         let tool = call.tool();
@@ -150,6 +169,7 @@ impl Questions {
             description: tool.description().map(str::to_owned),
             arguments: call.call().arguments.get().to_owned(),
             caller: call.call().caller.clone(),
+            client,
             claims_read_only: tool.claims_read_only(),
             rule,
         };
@@ -160,7 +180,19 @@ impl Questions {
         }
         let until = Instant::now() + limit;
         open.insert(question.id.clone(), Waiting { question: question.clone(), until, call, answered });
+        drop(open);
+        self.changed();
         Ok(Asked { question, answer, questions: self.clone() })
+    }
+
+    fn changed(&self) {
+        self.changes.send_modify(|changes| *changes += 1);
+    }
+
+    /// Changes whenever a question is put, answered or withdrawn.
+    #[must_use]
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
     }
 
     /// Those that wait.
@@ -180,6 +212,7 @@ impl Questions {
     pub fn answer(&self, id: &str, answer: Answer) -> Result<(), QuestionError> {
         let waiting = self.lock().remove(id).filter(|waiting| Instant::now() < waiting.until);
         let waiting = waiting.ok_or_else(|| QuestionError::Unknown { id: id.to_owned() })?;
+        self.changed();
         let ticket = (answer != Answer::Deny).then(|| Ticket::new(waiting.call));
         // A waiter that is gone has no use for it: the ticket is dropped with the message.
         let _ = waiting.answered.send((answer, ticket));
@@ -190,6 +223,7 @@ impl Questions {
     pub fn deny_all(&self) -> usize {
         let open = std::mem::take(&mut *self.lock());
         let count = open.len();
+        self.changed();
         for (_, waiting) in open {
             let _ = waiting.answered.send((Answer::Deny, None));
         }
@@ -210,7 +244,7 @@ mod tests {
     const LIMIT: Duration = Duration::from_secs(300);
 
     fn put(questions: &Questions) -> Asked {
-        questions.ask(pending_call("t", r#"{"a":1}"#), "default".into(), LIMIT).unwrap()
+        questions.ask(pending_call("t", r#"{"a":1}"#), "default".into(), None, LIMIT).unwrap()
     }
 
     #[tokio::test]
@@ -237,7 +271,7 @@ mod tests {
     async fn s22_equal_questions_need_an_answer_each_and_the_queue_is_bounded() {
         let questions = Questions::default();
         let asked: Vec<_> = (0..OPEN_QUESTIONS).map(|_| put(&questions)).collect();
-        let error = questions.ask(pending_call("t", "{}"), "default".into(), LIMIT).unwrap_err();
+        let error = questions.ask(pending_call("t", "{}"), "default".into(), None, LIMIT).unwrap_err();
         assert_eq!(error, QuestionError::TooMany { limit: OPEN_QUESTIONS });
         questions.answer(&asked[0].question.id, Answer::Once).unwrap();
         assert_eq!(questions.open().len(), OPEN_QUESTIONS - 1);

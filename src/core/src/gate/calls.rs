@@ -8,10 +8,10 @@ use std::{
 
 use tokio::time::{Instant, timeout};
 
-use super::{Gate, GateError, find, nearest, sessions::Purpose};
+use super::{CallContext, Gate, GateError, find, nearest, sessions::Purpose};
 use crate::{
     approval::{
-        Answer, ApproverError, Call, Decision, PendingCall, Question, Ticket, TicketError, Verdict, allowed,
+        Answer, Approver, ApproverError, Call, Decision, PendingCall, Question, Ticket, TicketError, Verdict, allowed,
         question::Asked,
     },
     audit::{AuditEvent, AuditLine},
@@ -57,11 +57,25 @@ impl Gate {
     /// [`GateError`], in this order: unknown server, not trusted, not enabled, did not start, unknown
     /// tool, tool not enabled or changed, denied.
     pub async fn request(&self, call: Call) -> Result<Requested, GateError> {
-        self.request_again(call, None).await
+        self.request_again(call, None, &CallContext::default()).await
+    }
+
+    /// The same for somebody else, who says more of itself.
+    ///
+    /// # Errors
+    ///
+    /// As [`request`](Self::request).
+    pub async fn request_for(&self, call: Call, context: &CallContext) -> Result<Requested, GateError> {
+        self.request_again(call, None, context).await
     }
 
     /// The same for another attempt at a call, with what the server wanted to know.
-    async fn request_again(&self, call: Call, continuation: Option<Arc<Continuation>>) -> Result<Requested, GateError> {
+    async fn request_again(
+        &self,
+        call: Call,
+        continuation: Option<Arc<Continuation>>,
+        context: &CallContext,
+    ) -> Result<Requested, GateError> {
         if self.0.sessions.is_closed() {
             return Err(self.refused(&call, GateError::Closed));
         }
@@ -92,7 +106,12 @@ impl Gate {
             Verdict::Deny(reason) => Err(denied(pending.call(), reason)),
             Verdict::Allow => Ok(Requested::Allowed(allowed(pending))),
             Verdict::Ask | Verdict::Abstain => Ok(Requested::Asked(Waiting(Box::new(Parts {
-                asked: self.0.questions.ask(pending.clone(), rule, self.0.parts.context.limits.question)?,
+                asked: self.0.questions.ask(
+                    pending.clone(),
+                    rule,
+                    context.client.clone(),
+                    self.0.parts.context.limits.question,
+                )?,
                 call: pending,
                 limit: self.0.parts.context.limits.question,
             })))),
@@ -189,6 +208,7 @@ impl Gate {
             Ok((Answer::Once, _)) => ("allow", "once"),
             Ok((Answer::UntilHostEnds, _)) => ("allow", "until-host-ends"),
             Ok((Answer::Always, _)) => ("allow", "always"),
+            Ok((Answer::AlwaysForCaller, _)) => ("allow", "always-for-caller"),
             Ok((Answer::Deny, _)) => ("deny", "person"),
             Err(_) => ("deny", "no-answer"),
         };
@@ -213,29 +233,44 @@ impl Gate {
     ///
     /// [`GateError`]: something changed and nothing was sent, or what the server or the link said.
     pub async fn execute(&self, ticket: Ticket) -> Result<RawResult, GateError> {
+        self.execute_for(ticket, &CallContext::default()).await
+    }
+
+    /// The same for somebody else, who is told on the way.
+    ///
+    /// # Errors
+    ///
+    /// As [`execute`](Self::execute).
+    pub async fn execute_for(&self, ticket: Ticket, context: &CallContext) -> Result<RawResult, GateError> {
         self.unchanged(ticket.approved()).await?;
-        self.send(ticket).await
+        self.send(ticket, context).await
     }
 
     /// Sends the call of a ticket for which the store was just looked at. Where the server wants to know
     /// something first, the call is made again, and decided again.
-    async fn send(&self, mut ticket: Ticket) -> Result<RawResult, GateError> {
+    async fn send(&self, mut ticket: Ticket, context: &CallContext) -> Result<RawResult, GateError> {
         let call = ticket.approved().call().clone();
         let failed = |error| self.failed(&call.server, Some(call.tool.clone()), error);
         for _round in 0..=limits::INPUT_ROUNDS {
             let session = self.session_of(ticket.approved())?;
-            let required = match self.send_once(&session, ticket, &call).await? {
+            let required = match self.send_once(&session, ticket, &call, context).await? {
                 CallOutcome::Done(result) => return Ok(result),
                 CallOutcome::InputRequired(required) => required,
             };
-            let continuation = session.answer_inputs(required).await.map_err(failed)?;
-            ticket = self.approved(call.clone(), Some(Arc::new(continuation))).await?;
+            let continuation = session.answer_inputs(required, &context.waiter).await.map_err(failed)?;
+            ticket = self.approved(call.clone(), Some(Arc::new(continuation)), context).await?;
             self.unchanged(ticket.approved()).await?;
         }
         Err(failed(SessionError::Rounds))
     }
 
-    async fn send_once(&self, session: &Session, ticket: Ticket, call: &Call) -> Result<CallOutcome, GateError> {
+    async fn send_once(
+        &self,
+        session: &Session,
+        ticket: Ticket,
+        call: &Call,
+        context: &CallContext,
+    ) -> Result<CallOutcome, GateError> {
         if session.is_stale() {
             let list = session.refresh().await.map_err(|error| self.failed(&call.server, None, error))?;
             self.remember(session, &list).await?;
@@ -243,7 +278,7 @@ impl Gate {
         // What is written about the call must not fail once it was sent.
         let mut line = Self::call_line(AuditEvent::Call, ticket.approved());
         let started = Instant::now();
-        let outcome = session.call(ticket).await;
+        let outcome = session.call_for(ticket, &context.waiter).await;
         line.duration_ms = u64::try_from(started.elapsed().as_millis()).ok();
         line.outcome = Some(match &outcome {
             Ok(CallOutcome::Done(result)) if result.is_error() => "tool-error".to_owned(),
@@ -294,29 +329,48 @@ impl Gate {
     ///
     /// As [`request`](Self::request) and [`execute`](Self::execute).
     pub async fn call(&self, call: Call) -> Result<RawResult, GateError> {
-        let ticket = self.approved(call, None).await?;
+        self.call_for(call, &CallContext::default()).await
+    }
+
+    /// The same for somebody else: a client of an endpoint, who may be asked as well.
+    ///
+    /// # Errors
+    ///
+    /// As [`call`](Self::call).
+    pub async fn call_for(&self, call: Call, context: &CallContext) -> Result<RawResult, GateError> {
+        let ticket = self.approved(call, None, context).await?;
         // Between the look at the store and here nobody was waited for.
         if !ticket.approved().is_fresh() {
             self.unchanged(ticket.approved()).await?;
         }
-        self.send(ticket).await
+        self.send(ticket, context).await
     }
 
     /// The right to make a call: of the policies, or of the person whom the host's approver asks.
-    async fn approved(&self, call: Call, continuation: Option<Arc<Continuation>>) -> Result<Ticket, GateError> {
-        let waiting = match self.request_again(call, continuation).await? {
+    async fn approved(
+        &self,
+        call: Call,
+        continuation: Option<Arc<Continuation>>,
+        context: &CallContext,
+    ) -> Result<Ticket, GateError> {
+        let waiting = match self.request_again(call, continuation, context).await? {
             Requested::Allowed(ticket) => return Ok(ticket),
             Requested::Asked(waiting) => waiting,
         };
         let question = waiting.question().clone();
+        let ask = async |approver: &dyn Approver| match approver.ask(&question).await {
+            Ok(answer) => {
+                // Answered elsewhere in the meantime: that answer is on its way.
+                let _ = self.0.questions.answer(&question.id, answer);
+                std::future::pending().await
+            }
+            Err(error) => error,
+        };
         let asking = async {
-            match self.0.parts.approver.ask(&question).await {
-                Ok(answer) => {
-                    // Answered elsewhere in the meantime: that answer is on its way.
-                    let _ = self.0.questions.answer(&question.id, answer);
-                    std::future::pending().await
-                }
-                Err(error) => error,
+            match &context.approver {
+                // Only where neither can ask anybody there is nobody.
+                Some(approver) => tokio::join!(ask(&*self.0.parts.approver), ask(&**approver)).0,
+                None => ask(&*self.0.parts.approver).await,
             }
         };
         self.wait(waiting, asking).await
@@ -357,17 +411,21 @@ impl Gate {
                 let key = (pending.fingerprint(), tool.name().to_owned(), tool.pin(), pending.call().caller.clone());
                 self.granted().insert(key);
             }
-            Answer::Always => {
+            Answer::Always | Answer::AlwaysForCaller => {
                 let key = self.key().await?;
                 let grant = Grant {
                     id: grant_id()?,
                     tool: tool.name().to_owned(),
                     pin: tool.pin(),
-                    caller: None,
+                    caller: (answer == Answer::AlwaysForCaller).then(|| pending.call().caller.clone()),
                     at: jiff::Timestamp::now().to_string(),
                 };
                 let server = pending.call().server.clone();
-                self.record(&AuditLine { tool: Some(grant.tool.clone()), ..Self::line(AuditEvent::Grant, &server) })?;
+                self.record(&AuditLine {
+                    tool: Some(grant.tool.clone()),
+                    caller: grant.caller.clone(),
+                    ..Self::line(AuditEvent::Grant, &server)
+                })?;
                 crate::store::change(self.store(), |state| {
                     let runtime = state.runtime(&server);
                     let same = find(state, &server)?.fingerprint(&key) == pending.fingerprint()
@@ -375,10 +433,9 @@ impl Gate {
                         && runtime.enabled_tools.get(&grant.tool) == Some(&grant.pin);
                     if same
                         && let Some(runtime) = state.runtime_mut(&server)
-                        && !runtime
-                            .grants
-                            .iter()
-                            .any(|other| other.tool == grant.tool && other.pin == grant.pin && other.caller.is_none())
+                        && !runtime.grants.iter().any(|other| {
+                            other.tool == grant.tool && other.pin == grant.pin && other.caller == grant.caller
+                        })
                     {
                         runtime.grants.push(grant.clone());
                     }

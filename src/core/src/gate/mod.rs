@@ -6,6 +6,7 @@
 
 mod calls;
 mod connection;
+mod context;
 mod documents;
 mod editing;
 mod error;
@@ -30,13 +31,14 @@ use std::{
 
 pub use calls::{Requested, Waiting};
 pub use connection::{Connection, ConnectionError, ConnectionEvent, ConnectionState};
+pub use context::CallContext;
 pub use documents::{Imported, Only};
 pub use editing::Draft;
 pub use error::{ErrorClass, GateError};
 pub use probe::{Probe, ReadView};
 pub use reading::Listening;
 pub use secrets::{Literal, Moved, SecretView};
-pub use selection::{Choice, ToolView};
+pub use selection::{Choice, OfferedTool, ToolView};
 pub use servers::ServerView;
 pub use trusting::TrustQuestion;
 
@@ -148,6 +150,15 @@ impl Gate {
         self.0.questions.deny_all();
         self.0.sessions.close_all().await;
         self.0.flush();
+    }
+
+    /// Counts what was saved in the store, by whatever host: as long as it stays, nothing was decided.
+    ///
+    /// # Errors
+    ///
+    /// What the store says.
+    pub async fn revision(&self) -> Result<u64, GateError> {
+        Ok(self.state().await?.revision)
     }
 
     fn store(&self) -> &dyn StateStore {

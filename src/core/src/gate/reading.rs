@@ -4,7 +4,7 @@ use serde_json::value::RawValue;
 use tokio::sync::broadcast;
 
 use super::{
-    Gate, GateError,
+    CallContext, Gate, GateError,
     sessions::{Lease, Purpose},
 };
 use crate::{
@@ -37,9 +37,24 @@ impl Gate {
     ///
     /// [`GateError`].
     pub async fn read(&self, server: &str, uri: &str) -> Result<RawResult, GateError> {
+        self.read_for(server, uri, None, &CallContext::default()).await
+    }
+
+    /// The same for somebody else, who goes by `caller` in the trail.
+    ///
+    /// # Errors
+    ///
+    /// [`GateError`].
+    pub async fn read_for(
+        &self,
+        server: &str,
+        uri: &str,
+        caller: Option<&str>,
+        context: &CallContext,
+    ) -> Result<RawResult, GateError> {
         let Lease { session, .. } = &self.enabled(server).await?;
-        let result = session.read_resource(uri).await;
-        self.record_read(server, "resource", uri, &result).await?;
+        let result = session.read_resource(uri, &context.waiter).await;
+        self.record_read(server, caller, ("resource", uri), &result).await?;
         result.map_err(|error| self.failed(server, None, error))
     }
 
@@ -49,9 +64,25 @@ impl Gate {
     ///
     /// [`GateError`].
     pub async fn prompt(&self, server: &str, name: &str, arguments: Option<&RawValue>) -> Result<RawResult, GateError> {
+        self.prompt_for(server, name, arguments, None, &CallContext::default()).await
+    }
+
+    /// The same for somebody else, who goes by `caller` in the trail.
+    ///
+    /// # Errors
+    ///
+    /// [`GateError`].
+    pub async fn prompt_for(
+        &self,
+        server: &str,
+        name: &str,
+        arguments: Option<&RawValue>,
+        caller: Option<&str>,
+        context: &CallContext,
+    ) -> Result<RawResult, GateError> {
         let Lease { session, .. } = &self.enabled(server).await?;
-        let result = session.get_prompt(name, arguments).await;
-        self.record_read(server, "prompt", name, &result).await?;
+        let result = session.get_prompt(name, arguments, &context.waiter).await;
+        self.record_read(server, caller, ("prompt", name), &result).await?;
         result.map_err(|error| self.failed(server, None, error))
     }
 
@@ -109,12 +140,13 @@ impl Gate {
     async fn record_read(
         &self,
         server: &str,
-        what: &str,
-        name: &str,
+        caller: Option<&str>,
+        (what, name): (&str, &str),
         result: &Result<RawResult, SessionError>,
     ) -> Result<(), GateError> {
         let hash = hex(&self.key().await?.mac("arguments", name.as_bytes()));
         self.record(&AuditLine {
+            caller: caller.map(str::to_owned),
             arguments_hash: Some(hash),
             outcome: Some(if result.is_ok() { "ok" } else { "failed" }.to_owned()),
             detail: Some(what.to_owned()),

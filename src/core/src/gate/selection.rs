@@ -25,6 +25,17 @@ pub struct ToolView {
     pub changed: Option<Vec<String>>,
 }
 
+/// A tool that a model may be offered.
+#[derive(Debug, Clone)]
+pub struct OfferedTool {
+    /// Its server, by its name in the document.
+    pub server: String,
+    /// The id of that server in model-facing names.
+    pub id: String,
+    /// The tool as its server defines it.
+    pub tool: Arc<Tool>,
+}
+
 /// Tools to switch on or off.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Choice {
@@ -75,16 +86,34 @@ impl Gate {
     ///
     /// What the store says.
     pub async fn descriptors(&self) -> Result<Vec<ToolDescriptor>, GateError> {
+        let style = self.0.parts.name_style;
+        let offered = self.offered().await?;
+        Ok(offered.iter().map(|one| ToolDescriptor::new(style, &one.server, &one.id, &one.tool)).collect())
+    }
+
+    /// The same with each definition as its server wrote it.
+    ///
+    /// # Errors
+    ///
+    /// What the store says.
+    pub async fn offered(&self) -> Result<Vec<OfferedTool>, GateError> {
         let state = self.state().await?;
+        let key = self.key_of(&state).await?;
         let mut offered = Vec::new();
-        for definition in state.definitions.iter().filter(|definition| state.runtime(definition.name()).enabled) {
-            match self.tools(definition.name()).await {
-                Ok((tools, _)) => {
-                    offered.extend(tools.into_iter().filter(|tool| tool.enabled).map(|tool| tool.descriptor));
-                }
-                Err(GateError::NotDiscovered { .. }) => {}
-                Err(error) => return Err(error),
+        for definition in &state.definitions {
+            let runtime = state.runtime(definition.name());
+            if !runtime.enabled || runtime.enabled_tools.is_empty() {
+                continue;
             }
+            let Some(known) = self.0.parts.cache.load(definition.fingerprint(&key)).await else { continue };
+            let id = definition.id();
+            let list = known.list();
+            let chosen = list.iter().filter(|tool| runtime.enabled_tools.get(tool.name()) == Some(&tool.pin()));
+            offered.extend(chosen.map(|tool| OfferedTool {
+                server: definition.name().to_owned(),
+                id: id.clone(),
+                tool: tool.clone(),
+            }));
         }
         Ok(offered)
     }

@@ -2,11 +2,12 @@
 
 use std::{borrow::Cow, collections::BTreeMap, time::Duration};
 
+use futures::future::try_join_all;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::time::{Instant, sleep};
 
-use super::{Session, SessionError, client::RequestKind, message::Params};
+use super::{Session, SessionError, client::RequestKind, message::Params, waiter::Waiter};
 use crate::{approval::Ticket, limits, raw::RawResult, wire::Outgoing};
 
 /// Bounds of the time between two looks at a task, and what is waited where the server names none.
@@ -142,6 +143,15 @@ impl Session {
     /// [`SessionError::Ticket`] where something changed since it was approved, and nothing was sent;
     /// otherwise what failed, by kind. The call may have run unless the error says that it did not.
     pub async fn call(&self, ticket: Ticket) -> Result<CallOutcome, SessionError> {
+        self.call_for(ticket, &Waiter::default()).await
+    }
+
+    /// The same, with somebody who is told of progress and answers what the server asks.
+    ///
+    /// # Errors
+    ///
+    /// As [`call`](Self::call).
+    pub async fn call_for(&self, ticket: Ticket, waiter: &Waiter) -> Result<CallOutcome, SessionError> {
         let tool = self.tools().get(ticket.tool()).cloned();
         let call = ticket.redeem(self.id, self.fingerprint, tool.as_ref().map(|tool| tool.pin()), Instant::now())?;
         let mut params = Params::default().with("name", &call.tool).raw("arguments", call.arguments.get());
@@ -154,11 +164,11 @@ impl Session {
             }
             message.name = Some(call.tool);
         };
-        let text = self.request("tools/call", &params, shape).await?;
+        let text = self.request("tools/call", &params, waiter, shape).await?;
         match interim(&text)? {
             None => Ok(CallOutcome::Done(self.raw(text))),
             Some(Interim::InputRequired(required)) => Ok(CallOutcome::InputRequired(required)),
-            Some(Interim::Task(task)) => self.follow(&task).await.map(CallOutcome::Done),
+            Some(Interim::Task(task)) => self.follow(&task, waiter).await.map(CallOutcome::Done),
         }
     }
 
@@ -166,16 +176,21 @@ impl Session {
         RawResult::new(text, self.peer.traits().untouched)
     }
 
-    /// Has the host answer what a server wants to know.
-    pub(crate) async fn answer_inputs(&self, required: InputRequired) -> Result<Continuation, SessionError> {
-        let mut responses = serde_json::Map::new();
-        for (key, (kind, params)) in required.requests {
-            let answer = self.peer.incoming.ask(kind, params).await;
+    /// Has everything answered that a server wants to know, all at one time.
+    pub(crate) async fn answer_inputs(
+        &self,
+        required: InputRequired,
+        waiter: &Waiter,
+    ) -> Result<Continuation, SessionError> {
+        let handler = waiter.handler.as_ref();
+        let answers = required.requests.into_iter().map(|(key, (kind, params))| async move {
+            let answer = self.peer.incoming.ask(kind, params, handler).await;
             let answer = answer.map_err(|refusal| SessionError::Input { kind, reason: refusal.to_string() })?;
             // It was looked at when it came from the host.
             let answer: serde_json::Value = serde_json::from_str(&answer).map_err(|_| SessionError::Unreadable)?;
-            responses.insert(key, answer);
-        }
+            Ok::<_, SessionError>((key, answer))
+        });
+        let responses = try_join_all(answers).await?.into_iter().collect::<serde_json::Map<_, _>>();
         Ok(Continuation { responses: serde_json::Value::Object(responses).to_string(), state: required.state })
     }
 
@@ -185,6 +200,7 @@ impl Session {
         method: &'static str,
         params: &Params,
         name: Option<&str>,
+        waiter: &Waiter,
     ) -> Result<RawResult, SessionError> {
         let mut continuation: Option<Continuation> = None;
         for _round in 0..=limits::INPUT_ROUNDS {
@@ -193,9 +209,11 @@ impl Session {
                 None => params,
             };
             let name = name.map(str::to_owned);
-            let text = self.request(method, params, |message| message.name = name).await?;
+            let text = self.request(method, params, waiter, |message| message.name = name).await?;
             match interim(&text)? {
-                Some(Interim::InputRequired(required)) => continuation = Some(self.answer_inputs(required).await?),
+                Some(Interim::InputRequired(required)) => {
+                    continuation = Some(self.answer_inputs(required, waiter).await?)
+                }
                 _ => return Ok(self.raw(text)),
             }
         }
@@ -203,10 +221,10 @@ impl Session {
     }
 
     /// Asks after a task, as often as the server wishes, until it is done. Dropped before, the server is told.
-    async fn follow(&self, task: &Task<'_>) -> Result<RawResult, SessionError> {
+    async fn follow(&self, task: &Task<'_>, waiter: &Waiter) -> Result<RawResult, SessionError> {
         let id = task.task_id.clone().into_owned();
         let absolute = self.options.limits.absolute;
-        let ended = self.looks_at(&id, task.poll_interval_ms);
+        let ended = self.looks_at(&id, task.poll_interval_ms, waiter);
         let abandoned = Abandoned { session: self, id: &id, done: false };
         match tokio::time::timeout(absolute, ended).await {
             Ok(result) => {
@@ -217,12 +235,12 @@ impl Session {
         }
     }
 
-    async fn looks_at(&self, id: &str, mut interval: Option<u64>) -> Result<RawResult, SessionError> {
+    async fn looks_at(&self, id: &str, mut interval: Option<u64>, waiter: &Waiter) -> Result<RawResult, SessionError> {
         let params = Params::default().with("taskId", id);
         loop {
             let (least, most, usual) = POLL;
             sleep(interval.map_or(usual, Duration::from_millis).clamp(least, most)).await;
-            let text = self.request("tasks/get", &params, |message| message.name = Some(id.to_owned())).await?;
+            let text = self.request("tasks/get", &params, waiter, |message| message.name = Some(id.to_owned())).await?;
             let task: Task<'_> = serde_json::from_str(&text).map_err(|_| SessionError::Unreadable)?;
             interval = task.poll_interval_ms.or(interval);
             match &*task.status {
@@ -240,9 +258,9 @@ impl Session {
                 }
                 "cancelled" => return Err(SessionError::Task { what: "the server cancelled it".to_owned() }),
                 "input_required" => {
-                    let answers = self.answer_inputs(InputRequired::read(&text)?).await?;
+                    let answers = self.answer_inputs(InputRequired::read(&text)?, waiter).await?;
                     let params = params.clone().raw("inputResponses", &answers.responses);
-                    self.request("tasks/update", &params, |message| message.name = Some(id.to_owned())).await?;
+                    self.request("tasks/update", &params, waiter, |message| message.name = Some(id.to_owned())).await?;
                 }
                 _ => {}
             }

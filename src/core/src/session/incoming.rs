@@ -22,6 +22,7 @@ use super::{
     client::{ClientHandler, Refusal, RequestKind, ServerRequest},
     message::Params,
     peer::Peer,
+    waiter::Handlers,
 };
 use crate::limits;
 
@@ -55,6 +56,8 @@ pub enum ListKind {
 pub(super) struct Incoming {
     server: String,
     handler: Arc<dyn ClientHandler>,
+    /// Who waits for requests that are under way.
+    pub(super) waiting: Handlers,
     /// Counts what the server said about changed tools.
     changes: watch::Sender<u64>,
     /// That count at the newest list.
@@ -112,6 +115,7 @@ impl Incoming {
         Self {
             server: server.to_owned(),
             handler,
+            waiting: Handlers::default(),
             changes: watch::Sender::default(),
             listed: AtomicU64::default(),
             events: broadcast::Sender::new(limits::SESSION_EVENTS),
@@ -189,7 +193,7 @@ impl Incoming {
         let (sender, params) = (peer.clone(), params.to_owned());
         match kind {
             Some(kind) => self.behind(peer, None, async move {
-                let answer = sender.incoming.ask(kind, params).await;
+                let answer = sender.incoming.ask(kind, params, None).await;
                 let refused = answer.as_ref().err().map(Refusal::rpc);
                 let answer = match (&answer, &refused) {
                     (_, Some((code, message))) => Err((*code, message.as_str())),
@@ -209,13 +213,23 @@ impl Incoming {
         }
     }
 
-    /// Has the host answer a request of the server. The clocks of calls stop meanwhile.
-    pub(super) async fn ask(&self, kind: RequestKind, params: String) -> Result<String, Refusal> {
-        if !self.handler.offers().has(kind, &params) {
+    /// Has a request of the server answered: by `handler`, by whoever waits for the server, or by the host.
+    /// The clocks of calls stop meanwhile.
+    pub(super) async fn ask(
+        &self,
+        kind: RequestKind,
+        params: String,
+        handler: Option<&Arc<dyn ClientHandler>>,
+    ) -> Result<String, Refusal> {
+        let handler = match handler {
+            Some(handler) => handler.clone(),
+            None => self.waiting.current()?.unwrap_or_else(|| self.handler.clone()),
+        };
+        if !handler.offers().has(kind, &params) {
             return Err(Refusal::NotOffered);
         }
         let _question = Question::begin(&self.asking);
-        let answer = self.handler.answer(ServerRequest { server: self.server.clone(), kind, params }).await?;
+        let answer = handler.answer(ServerRequest { server: self.server.clone(), kind, params }).await?;
         // It goes out as it is.
         match serde_json::from_str::<&RawValue>(&answer) {
             Ok(_) => Ok(answer.replace(['\n', '\r'], " ")),

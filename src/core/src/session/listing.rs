@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::value::RawValue;
 
-use super::{ListKind, Session, SessionError, message::Params};
+use super::{ListKind, Session, SessionError, message::Params, waiter::Waiter};
 use crate::tools::{Reading, ToolList};
 
 impl ListKind {
@@ -88,7 +88,7 @@ impl Session {
         let mut seen = HashSet::new();
         let mut params = Params::default();
         for _page in 0..limits.pages {
-            let text = self.request(kind.method(), &params, |_| {}).await?;
+            let text = self.request(kind.method(), &params, &Waiter::default(), |_| {}).await?;
             let page = Page::read(kind, &text)?;
             count += page.items.len();
             if count > limits.items {

@@ -2,7 +2,7 @@
 
 use serde_json::value::RawValue;
 
-use super::{Session, SessionError, SessionEvent, era::Era, message::Params};
+use super::{Session, SessionError, SessionEvent, era::Era, message::Params, waiter::Waiter};
 use crate::raw::RawResult;
 
 /// What values are completed for.
@@ -20,9 +20,9 @@ impl Session {
     /// # Errors
     ///
     /// [`SessionError`].
-    pub async fn read_resource(&self, uri: &str) -> Result<RawResult, SessionError> {
+    pub async fn read_resource(&self, uri: &str, waiter: &Waiter) -> Result<RawResult, SessionError> {
         let params = Params::default().with("uri", uri);
-        self.ask("resources/read", &params, Some(uri)).await
+        self.ask("resources/read", &params, Some(uri), waiter).await
     }
 
     /// Gets a prompt, its arguments as a JSON object.
@@ -30,12 +30,17 @@ impl Session {
     /// # Errors
     ///
     /// [`SessionError`].
-    pub async fn get_prompt(&self, name: &str, arguments: Option<&RawValue>) -> Result<RawResult, SessionError> {
+    pub async fn get_prompt(
+        &self,
+        name: &str,
+        arguments: Option<&RawValue>,
+        waiter: &Waiter,
+    ) -> Result<RawResult, SessionError> {
         let mut params = Params::default().with("name", name);
         if let Some(arguments) = arguments {
             params = params.raw("arguments", &arguments.get().replace(['\n', '\r'], " "));
         }
-        self.ask("prompts/get", &params, Some(name)).await
+        self.ask("prompts/get", &params, Some(name), waiter).await
     }
 
     /// Asks for values that may stand for an argument of which `value` was typed.
@@ -51,7 +56,7 @@ impl Session {
         let params = Params::default()
             .with("ref", reference)
             .with("argument", serde_json::json!({"name": argument, "value": value}));
-        self.ask("completion/complete", &params, None).await
+        self.ask("completion/complete", &params, None, &Waiter::default()).await
     }
 
     /// Whether the server answers. From revision 2026-07-28 on there is no ping, and it is asked what it is.
@@ -62,7 +67,7 @@ impl Session {
     pub async fn ping(&self) -> Result<(), SessionError> {
         let stateless = self.peer.era().is_some_and(Era::is_stateless);
         let method = if stateless { "server/discover" } else { "ping" };
-        self.request(method, &Params::default(), |_| {}).await.map(drop)
+        self.request(method, &Params::default(), &Waiter::default(), |_| {}).await.map(drop)
     }
 
     /// Asks the server for words for a log, from `level` (`debug` … `emergency`) on.
@@ -71,7 +76,8 @@ impl Session {
     ///
     /// [`SessionError`].
     pub async fn set_log_level(&self, level: &str) -> Result<(), SessionError> {
-        self.request("logging/setLevel", &Params::default().with("level", level), |_| {}).await.map(drop)
+        let params = Params::default().with("level", level);
+        self.request("logging/setLevel", &params, &Waiter::default(), |_| {}).await.map(drop)
     }
 
     /// Asks to be told when a resource changes ([`SessionEvent::ResourceUpdated`]).
@@ -84,7 +90,9 @@ impl Session {
             self.listener.resource(uri, true);
             return Ok(());
         }
-        self.ask("resources/subscribe", &Params::default().with("uri", uri), Some(uri)).await.map(drop)
+        self.ask("resources/subscribe", &Params::default().with("uri", uri), Some(uri), &Waiter::default())
+            .await
+            .map(drop)
     }
 
     /// Asks to be told no longer.
@@ -97,7 +105,9 @@ impl Session {
             self.listener.resource(uri, false);
             return Ok(());
         }
-        self.ask("resources/unsubscribe", &Params::default().with("uri", uri), Some(uri)).await.map(drop)
+        self.ask("resources/unsubscribe", &Params::default().with("uri", uri), Some(uri), &Waiter::default())
+            .await
+            .map(drop)
     }
 
     /// What the server tells from now on. A listener that is too slow misses some.

@@ -18,6 +18,7 @@ mod methods;
 mod monitor;
 mod peer;
 mod request;
+mod waiter;
 
 use std::{
     fmt,
@@ -40,6 +41,7 @@ pub use error::{Cause, Ended, SessionError, Step};
 pub use handshake::Lifecycle;
 pub use incoming::{ListKind, SessionEvent};
 pub use methods::Completed;
+pub use waiter::Waiter;
 
 use self::{incoming::Incoming, listen::Listener, monitor::Monitor, peer::Peer};
 use crate::{

@@ -18,7 +18,7 @@ use futures::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::{
-    sync::{oneshot, watch},
+    sync::{mpsc, oneshot, watch},
     time::Instant,
 };
 
@@ -67,6 +67,8 @@ struct Waiting {
 struct Request {
     answer: oneshot::Sender<Answer>,
     progressed: Option<Instant>,
+    /// Who is told of progress.
+    told: Option<mpsc::Sender<Box<RawValue>>>,
 }
 
 impl fmt::Debug for Peer {
@@ -158,7 +160,7 @@ impl Peer {
             return None;
         }
         waiting.newest = Instant::now();
-        waiting.requests.insert(id, Request { answer, progressed: None });
+        waiting.requests.insert(id, Request { answer, progressed: None, told: None });
         Some(Pending { peer: self.clone(), id, answered, sent: false, done: false })
     }
 
@@ -270,6 +272,10 @@ impl Peer {
                 && let Some(request) = self.waiting().requests.get_mut(&id)
             {
                 request.progressed = Some(Instant::now());
+                if let (Some(told), Some(params)) = (&request.told, params) {
+                    // Whoever reads too slowly misses some.
+                    let _ = told.try_send(params.to_owned());
+                }
             }
         } else {
             self.incoming.notification(method, params);
@@ -291,6 +297,15 @@ pub(super) struct Pending {
 impl Pending {
     pub(super) fn id(&self) -> u64 {
         self.id
+    }
+
+    /// Has `told` hear of its progress.
+    pub(super) fn tells(&self, told: Option<&mpsc::Sender<Box<RawValue>>>) {
+        if let Some(told) = told
+            && let Some(request) = self.peer.waiting().requests.get_mut(&self.id)
+        {
+            request.told = Some(told.clone());
+        }
     }
 
     /// From here on the server may know of it.

@@ -8,6 +8,7 @@ use super::{
     Session, SessionError, error,
     message::Params,
     peer::{Answer, Pending},
+    waiter::Waiter,
 };
 use crate::{link::LinkError, wire::Outgoing};
 
@@ -22,6 +23,7 @@ impl Session {
         &self,
         method: &'static str,
         params: &Params,
+        waiter: &Waiter,
         shape: impl FnOnce(&mut Outgoing),
     ) -> Result<String, SessionError> {
         let Some(mut pending) = self.peer.ask().filter(|_| !self.is_over()) else {
@@ -29,6 +31,8 @@ impl Session {
         };
         let mut message = self.peer.compose(pending.id(), method, params);
         shape(&mut message);
+        pending.tells(waiter.progress.as_ref());
+        let _waits = self.peer.incoming.waiting.enter(waiter.handler.as_ref());
         pending.sent();
         let begun = Instant::now();
         let asked = self.peer.incoming.asked();
