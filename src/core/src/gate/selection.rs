@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::{Gate, GateError, find, nearest, sessions::Purpose};
@@ -23,6 +24,40 @@ pub struct ToolView {
     pub enabled: bool,
     /// Whether a person switched it on as something else; what changed, escaped for display.
     pub changed: Option<Vec<String>>,
+}
+
+/// As the command line and the management API show it, with every schema as its server wrote it.
+impl Serialize for ToolView {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Shown<'a> {
+            server: &'a str,
+            name: &'a str,
+            model_name: &'a str,
+            title: Option<&'a str>,
+            description: Option<&'a str>,
+            enabled: bool,
+            changed: bool,
+            input_schema: &'a RawValue,
+            output_schema: Option<&'a RawValue>,
+            annotations: Option<&'a RawValue>,
+        }
+        let tool = &self.descriptor;
+        let shown = Shown {
+            server: &tool.server,
+            name: &tool.name,
+            model_name: &tool.model_name,
+            title: tool.title.as_deref(),
+            description: tool.description.as_deref(),
+            enabled: self.enabled,
+            changed: self.changed.is_some(),
+            input_schema: &tool.input_schema,
+            output_schema: tool.output_schema.as_deref(),
+            annotations: tool.annotations.as_deref(),
+        };
+        shown.serialize(serializer)
+    }
 }
 
 /// A tool that a model may be offered.

@@ -34,6 +34,16 @@ impl RequestKind {
             _ => None,
         }
     }
+
+    /// The method by which it is asked for.
+    #[must_use]
+    pub fn method(self) -> &'static str {
+        match self {
+            Self::Elicitation => "elicitation/create",
+            Self::Sampling => "sampling/createMessage",
+            Self::Roots => "roots/list",
+        }
+    }
 }
 
 /// A request of a server.

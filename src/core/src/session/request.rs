@@ -32,7 +32,7 @@ impl Session {
         let mut message = self.peer.compose(pending.id(), method, params);
         shape(&mut message);
         pending.tells(waiter.progress.as_ref());
-        let _waits = self.peer.incoming.waiting.enter(waiter.handler.as_ref());
+        let _waits = self.peer.incoming.waiting.enter(waiter);
         pending.sent();
         let begun = Instant::now();
         let asked = self.peer.incoming.asked();

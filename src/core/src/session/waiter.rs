@@ -21,52 +21,58 @@ pub struct Waiter {
     pub progress: Option<mpsc::Sender<Box<RawValue>>>,
     /// Answers what the server asks while the request is under way, in place of the host's.
     pub handler: Option<Arc<dyn ClientHandler>>,
+    /// Tells clients apart: equal for all requests of one.
+    pub client: u64,
 }
 
 /// The handlers of requests that are under way on one connection.
 #[derive(Debug, Default)]
-pub(super) struct Handlers(Arc<Mutex<Vec<Arc<dyn ClientHandler>>>>);
+pub(super) struct Handlers(Arc<Mutex<Waiting>>);
+
+/// Each with its client.
+type Waiting = Vec<(u64, Arc<dyn ClientHandler>)>;
 
 impl Handlers {
-    /// Notes that whatever the server asks from now on may be for `handler`, until the guard is dropped.
-    pub(super) fn enter(&self, handler: Option<&Arc<dyn ClientHandler>>) -> Option<Entered> {
-        let handler = handler?.clone();
-        locked(&self.0).push(handler.clone());
-        Some(Entered { handlers: self.0.clone(), handler })
+    /// Notes that whatever the server asks from now on may be for `waiter`, until the guard is dropped.
+    pub(super) fn enter(&self, waiter: &Waiter) -> Option<Entered> {
+        let handler = waiter.handler.clone()?;
+        locked(&self.0).push((waiter.client, handler.clone()));
+        Some(Entered { handlers: self.0.clone(), client: waiter.client, handler })
     }
 
-    /// Who answers something that the server asks by itself, which names no request: whoever waits, if only
-    /// one does.
+    /// Who answers something that the server asks by itself, which names no request: the client that waits, if
+    /// only one does.
     ///
     /// # Errors
     ///
     /// [`Refusal::Denied`] where several wait: none of them is known to be meant.
     pub(super) fn current(&self) -> Result<Option<Arc<dyn ClientHandler>>, Refusal> {
         let handlers = locked(&self.0);
-        let Some(first) = handlers.first() else { return Ok(None) };
-        if handlers.iter().all(|other| Arc::ptr_eq(first, other)) {
-            return Ok(Some(first.clone()));
+        let Some((client, handler)) = handlers.last() else { return Ok(None) };
+        if handlers.iter().all(|(other, _)| other == client) {
+            return Ok(Some(handler.clone()));
         }
         Err(Refusal::Denied("several clients wait for this server, and the request names none of them".to_owned()))
     }
 }
 
-fn locked(handlers: &Mutex<Vec<Arc<dyn ClientHandler>>>) -> MutexGuard<'_, Vec<Arc<dyn ClientHandler>>> {
+fn locked(handlers: &Mutex<Waiting>) -> MutexGuard<'_, Waiting> {
     handlers.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// As long as it lives, the handler counts as waiting.
 #[derive(Debug)]
 pub(super) struct Entered {
-    handlers: Arc<Mutex<Vec<Arc<dyn ClientHandler>>>>,
+    handlers: Arc<Mutex<Waiting>>,
+    client: u64,
     handler: Arc<dyn ClientHandler>,
 }
 
 impl Drop for Entered {
     fn drop(&mut self) {
         let mut handlers = locked(&self.handlers);
-        if let Some(at) = handlers.iter().position(|other| Arc::ptr_eq(other, &self.handler)) {
-            handlers.swap_remove(at);
+        if let Some(at) = handlers.iter().position(|(client, other)| *client == self.client && Arc::ptr_eq(other, &self.handler)) {
+            handlers.remove(at);
         }
     }
 }
@@ -77,20 +83,17 @@ mod tests {
     use crate::session::Refusing;
 
     #[test]
-    fn a_request_that_names_nobody_is_for_the_only_one_who_waits() {
+    fn a_request_that_names_nobody_is_for_the_only_client_that_waits() {
+        let waiter = |client| Waiter { client, handler: Some(Arc::new(Refusing)), ..Waiter::default() };
         let handlers = Handlers::default();
         assert!(handlers.current().unwrap().is_none());
-        let one: Arc<dyn ClientHandler> = Arc::new(Refusing);
-        // `Refusing` has no size: two of them need not differ in their address.
-        let other: Arc<dyn ClientHandler> = Arc::new(crate::session::MockClientHandler::new());
-        let first = handlers.enter(Some(&one));
-        let again = handlers.enter(Some(&one));
-        assert!(Arc::ptr_eq(&handlers.current().unwrap().unwrap(), &one));
-        let second = handlers.enter(Some(&other));
+        let one = [handlers.enter(&waiter(1)), handlers.enter(&waiter(1))];
+        assert!(handlers.current().unwrap().is_some());
+        let other = handlers.enter(&waiter(2));
         assert!(handlers.current().is_err());
-        drop((first, again));
-        assert!(Arc::ptr_eq(&handlers.current().unwrap().unwrap(), &other));
-        drop(second);
-        assert!(handlers.current().unwrap().is_none() && handlers.enter(None).is_none());
+        drop(one);
+        assert!(handlers.current().unwrap().is_some());
+        drop(other);
+        assert!(handlers.current().unwrap().is_none() && handlers.enter(&Waiter::default()).is_none());
     }
 }

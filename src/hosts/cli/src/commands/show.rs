@@ -12,7 +12,7 @@ use crate::{
     error::CliError,
     render::{
         settings,
-        tools::{self, ToolJson},
+        tools,
     },
 };
 
@@ -36,7 +36,7 @@ pub async fn run(args: &Args, app: &App) -> Result<u8, CliError> {
         Err(error) => return Err(error.into()),
     };
     if app.output.json {
-        let tools: Vec<_> = known.iter().flat_map(|(tools, _)| tools).map(ToolJson::from).collect();
+        let tools: Vec<_> = known.iter().flat_map(|(tools, _)| tools).collect();
         // Schemas are text that must not be read and written anew, so the two parts are joined as text.
         let view = server;
         let server = view.to_json().to_string();

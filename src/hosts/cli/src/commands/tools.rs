@@ -10,7 +10,7 @@ use portcullis::{
 use crate::{
     app::App,
     error::CliError,
-    render::tools::{self, ToolJson},
+    render::tools,
 };
 
 /// Show tools as they were listed last, list them again, or choose which are on.
@@ -71,7 +71,7 @@ pub async fn run(args: &Args, app: &App) -> Result<u8, CliError> {
         None => all(app).await?,
     };
     if app.output.json {
-        app.output.json(&known.iter().flat_map(|(_, (views, _))| views).map(ToolJson::from).collect::<Vec<_>>());
+        app.output.json(&known.iter().flat_map(|(_, (views, _))| views).collect::<Vec<_>>());
     } else {
         for (name, (views, refused)) in &known {
             app.output.data(&format!("{}\n{}", portcullis::display::quote(name), tools::text(views, refused)));

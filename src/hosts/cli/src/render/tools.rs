@@ -12,41 +12,6 @@ use serde_json::{Value, value::RawValue};
 
 use super::their_words;
 
-/// One tool with `--json`; schemas are as the server wrote them.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ToolJson<'a> {
-    server: &'a str,
-    name: &'a str,
-    model_name: &'a str,
-    title: Option<&'a str>,
-    description: Option<&'a str>,
-    enabled: bool,
-    changed: bool,
-    input_schema: &'a RawValue,
-    output_schema: Option<&'a RawValue>,
-    annotations: Option<&'a RawValue>,
-}
-
-impl<'a> From<&'a ToolView> for ToolJson<'a> {
-    fn from(view: &'a ToolView) -> Self {
-        let tool = &view.descriptor;
-        let raw = |value: &'a Option<Arc<RawValue>>| value.as_deref();
-        Self {
-            server: &tool.server,
-            name: &tool.name,
-            model_name: &tool.model_name,
-            title: tool.title.as_deref(),
-            description: tool.description.as_deref(),
-            enabled: view.enabled,
-            changed: view.changed.is_some(),
-            input_schema: &tool.input_schema,
-            output_schema: raw(&tool.output_schema),
-            annotations: raw(&tool.annotations),
-        }
-    }
-}
-
 /// A numbered list of the tools of one server.
 #[must_use]
 pub fn text(views: &[ToolView], refused: &[RefusedTool]) -> String {

@@ -1,0 +1,144 @@
+//! What goes back to the client while its request is under way: questions of servers, and that a person is
+//! asked.
+
+use std::{sync::Arc, time::Duration};
+
+use portcullis::{
+    approval::{Answer, Approver, ApproverError, Question},
+    async_trait,
+    display::quote,
+    session::{ClientHandler, Offers, Refusal, RequestKind, ServerRequest},
+};
+use serde_json::{Value, json, value::RawValue};
+use tokio::sync::mpsc;
+
+use super::{
+    client::Client,
+    message::{self, RpcError, with_member},
+};
+
+/// How often a client that waits for a person is told so.
+const REMINDER: Duration = Duration::from_secs(5);
+
+/// Has a client with a session answer what servers ask while its request is under way.
+#[derive(Debug)]
+pub(crate) struct AsksClient {
+    pub(crate) client: Arc<Client>,
+    pub(crate) on: mpsc::Sender<String>,
+}
+
+#[async_trait]
+impl ClientHandler for AsksClient {
+    fn offers(&self) -> Offers {
+        self.client.offers()
+    }
+
+    async fn answer(&self, request: ServerRequest) -> Result<String, Refusal> {
+        let answer = self.client.ask(&self.on, request.kind.method(), &labelled(&request)).await;
+        answer.map_err(|error| match error.code {
+            RpcError::METHOD_NOT_FOUND => Refusal::NotOffered,
+            _ => Refusal::Denied(error.message),
+        })
+    }
+}
+
+/// The parameters, with the server that asks: a client sees one server where there are many.
+pub(crate) fn labelled(request: &ServerRequest) -> String {
+    let labelled = |params: &RawValue| {
+        let label = json!({"portcullis/server": request.server}).to_string();
+        let asked: Value = serde_json::from_str(params.get()).ok()?;
+        let params = with_member(params, "_meta", &label)?;
+        match asked["message"].as_str() {
+            Some(words) if request.kind == RequestKind::Elicitation => {
+                let words = json!(format!("The server {} asks: {words}", quote(&request.server))).to_string();
+                with_member(&RawValue::from_string(params).ok()?, "message", &words)
+            }
+            _ => Some(params),
+        }
+    };
+    let params = RawValue::from_string(request.params.clone()).ok();
+    params.and_then(|params| labelled(&params)).unwrap_or_else(|| request.params.clone())
+}
+
+/// Tells a client that its call waits for a person, so that it does not give up; and asks it, where the
+/// host's person switched that on.
+#[derive(Debug)]
+pub(crate) struct Notices {
+    /// The client's token for progress, as it wrote it.
+    pub(crate) token: Option<String>,
+    pub(crate) on: mpsc::Sender<String>,
+    /// Whom to ask as well.
+    pub(crate) asks: Option<Arc<dyn ClientHandler>>,
+}
+
+#[async_trait]
+impl Approver for Notices {
+    async fn ask(&self, question: &Question) -> Result<Answer, ApproverError> {
+        let told = async {
+            for count in 1_u32.. {
+                self.remind(question, count).await;
+                tokio::time::sleep(REMINDER).await;
+            }
+        };
+        let asked = async {
+            match &self.asks {
+                Some(handler) => match form(&**handler, question).await {
+                    Ok(answer) => answer,
+                    // Others may still answer.
+                    Err(_) => std::future::pending().await,
+                },
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            answer = asked => Ok(answer),
+            () = told => std::future::pending().await,
+        }
+    }
+}
+
+impl Notices {
+    async fn remind(&self, question: &Question, count: u32) {
+        let Some(token) = &self.token else { return };
+        // Less than any progress that the server may tell later: it only ever grows.
+        let progress = f64::from(count) * 1e-6;
+        let words = json!(format!(
+            "waiting for a person to allow {} on {}: `portcullis approve {}`",
+            quote(&question.tool),
+            quote(&question.server),
+            question.id
+        ));
+        let params = format!(r#"{{"progressToken":{token},"progress":{progress},"message":{words}}}"#);
+        // Whoever does not read does not time out either.
+        let _ = self.on.try_send(message::notification("notifications/progress", &params));
+    }
+}
+
+/// Asks for the decision as a form in the client. Whatever is no clear yes leaves the question open to others,
+/// but for a clear no.
+async fn form(handler: &dyn ClientHandler, question: &Question) -> Result<Answer, ApproverError> {
+    let words = format!(
+        "Allow the tool {} of the server {} with these arguments?\n{}",
+        quote(&question.tool),
+        quote(&question.server),
+        portcullis::display::escape_lines(&question.arguments)
+    );
+    let params = json!({
+        "mode": "form",
+        "message": words,
+        "requestedSchema": {
+            "type": "object",
+            "properties": {"decision": {"type": "string", "title": "Decision", "enum": ["deny", "once"]}},
+            "required": ["decision"],
+        },
+    });
+    let request =
+        ServerRequest { server: "portcullis".to_owned(), kind: RequestKind::Elicitation, params: params.to_string() };
+    let answer = handler.answer(request).await.map_err(|refusal| ApproverError::Failed(refusal.to_string()))?;
+    let answer: Value = serde_json::from_str(&answer).unwrap_or_default();
+    match (answer["action"].as_str(), answer["content"]["decision"].as_str()) {
+        (Some("accept"), Some("once")) => Ok(Answer::Once),
+        (Some("accept" | "decline"), _) => Ok(Answer::Deny),
+        _ => Err(ApproverError::Failed("the form was left".to_owned())),
+    }
+}

@@ -1,0 +1,222 @@
+//! `tools/call`, `resources/read`, `prompts/get`: what goes on to a server and back, as text.
+
+use std::{borrow::Cow, sync::Arc};
+
+use portcullis::{
+    GateError,
+    approval::{Approver, Arguments, Call},
+    gate::{CallContext, ErrorClass},
+    model_text::json_for_model,
+    session::{ClientHandler, SessionError, Waiter},
+};
+use serde::Deserialize;
+use serde_json::{json, value::RawValue};
+use tokio::sync::mpsc;
+
+use super::{
+    asking::{AsksClient, Notices},
+    client::Client,
+    message::{self, RpcError, with_member},
+    suspended::Answers,
+};
+use crate::offer::of_gate;
+
+/// What every request that leads to a server may hold.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Extras<'a> {
+    #[serde(borrow, default, rename = "_meta")]
+    meta: Option<Meta<'a>>,
+    #[serde(borrow, default)]
+    request_state: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    input_responses: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Meta<'a> {
+    #[serde(borrow, default)]
+    progress_token: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Named<'a> {
+    #[serde(borrow)]
+    name: Cow<'a, str>,
+    #[serde(borrow, default)]
+    arguments: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Located<'a> {
+    #[serde(borrow)]
+    uri: Cow<'a, str>,
+}
+
+/// Something that is wanted of a server.
+#[derive(Debug, Clone)]
+enum Wanted {
+    Call(Call),
+    Read { server: String, uri: String },
+    Prompt { server: String, name: String, arguments: Option<Box<RawValue>> },
+}
+
+pub(crate) fn read<'a, T: Deserialize<'a>>(params: Option<&'a RawValue>) -> Result<T, RpcError> {
+    serde_json::from_str(params.map_or("{}", RawValue::get))
+        .map_err(|error| RpcError::invalid_params(format!("the parameters do not fit: {error}")))
+}
+
+/// Calls a tool.
+pub(crate) async fn call(
+    client: &Arc<Client>,
+    params: Option<&RawValue>,
+    on: &mpsc::Sender<String>,
+) -> Result<String, RpcError> {
+    let named: Named<'_> = read(params)?;
+    let found = client.endpoint.offer.tool(&named.name).await.map_err(|error| of_gate(&error))?;
+    let Some((server, tool)) = found else {
+        let name: String = named.name.chars().take(128).collect();
+        return Err(RpcError::invalid_params(format!("there is no tool `{}`", portcullis::display::escape(&name))));
+    };
+    let arguments = named.arguments.map_or("{}", RawValue::get).to_owned();
+    let arguments = Arguments::parse(arguments)
+        .map_err(|error| RpcError::invalid_params(format!("the arguments do not fit: {error}")))?;
+    wanted(client, Wanted::Call(Call { server, tool, arguments, caller: client.caller() }), params, on).await
+}
+
+/// Reads a resource.
+pub(crate) async fn read_resource(
+    client: &Arc<Client>,
+    params: Option<&RawValue>,
+    on: &mpsc::Sender<String>,
+) -> Result<String, RpcError> {
+    let located: Located<'_> = read(params)?;
+    let found = client.endpoint.offer.resource(&located.uri).await.map_err(|error| of_gate(&error))?;
+    let Some((server, uri)) = found else { return Err(no_resource(client, &located.uri)) };
+    wanted(client, Wanted::Read { server, uri }, params, on).await
+}
+
+/// SEP-2164.
+pub(crate) fn no_resource(client: &Client, uri: &str) -> RpcError {
+    let code = if client.stateless { RpcError::INVALID_PARAMS } else { RpcError::RESOURCE_NOT_FOUND };
+    RpcError::new(code, "there is no such resource").with_data(json!({"uri": uri}))
+}
+
+/// Gets a prompt.
+pub(crate) async fn get_prompt(
+    client: &Arc<Client>,
+    params: Option<&RawValue>,
+    on: &mpsc::Sender<String>,
+) -> Result<String, RpcError> {
+    let named: Named<'_> = read(params)?;
+    let found = client.endpoint.offer.prompt(&named.name).await.map_err(|error| of_gate(&error))?;
+    let Some((server, name)) = found else {
+        return Err(RpcError::invalid_params("there is no such prompt"));
+    };
+    let arguments = named.arguments.map(ToOwned::to_owned);
+    wanted(client, Wanted::Prompt { server, name, arguments }, params, on).await
+}
+
+/// Brings it to its server, with a client that can be asked on the way, each kind in its manner.
+async fn wanted(
+    client: &Arc<Client>,
+    wanted: Wanted,
+    params: Option<&RawValue>,
+    on: &mpsc::Sender<String>,
+) -> Result<String, RpcError> {
+    let extras: Extras<'_> = read(params)?;
+    let token = extras.meta.and_then(|meta| meta.progress_token).map(|token| token.get().to_owned());
+    let offers = client.offers();
+    let asks = offers.elicitation_form || offers.elicitation_url || offers.sampling || offers.roots;
+    if !client.stateless || !asks {
+        let handler = Arc::new(AsksClient { client: client.clone(), on: on.clone() });
+        return carried(client, wanted, token, on.clone(), handler).await;
+    }
+    let about = format!("{wanted:?}");
+    let suspended = &client.endpoint.suspended;
+    if let Some(state) = &extras.request_state {
+        return suspended.resume(&about, Answers { state, responses: extras.input_responses }, on).await;
+    }
+    let client = client.clone();
+    let work = |on, handler| async move { carried(&client, wanted, token, on, handler).await };
+    suspended.begin(about, offers, on, work).await
+}
+
+/// Carries it out; progress goes to the client as it comes.
+async fn carried(
+    client: &Client,
+    wanted: Wanted,
+    token: Option<String>,
+    on: mpsc::Sender<String>,
+    handler: Arc<dyn ClientHandler>,
+) -> Result<String, RpcError> {
+    let (progress, mut progressed) = mpsc::channel::<Box<RawValue>>(16);
+    let asks = client.endpoint.options.ask_in_client && handler.offers().elicitation_form;
+    let notices =
+        Notices { token: token.clone(), on: on.clone(), asks: asks.then(|| handler.clone()) };
+    let approver = (token.is_some() || asks).then(|| Arc::new(notices) as Arc<dyn Approver>);
+    let context = CallContext {
+        client: client.description(),
+        waiter: Waiter { progress: token.is_some().then_some(progress), handler: Some(handler), client: client.number },
+        approver,
+    };
+    let mut work = std::pin::pin!(sent(client, wanted, &context));
+    let Some(token) = token else { return work.await };
+    loop {
+        tokio::select! {
+            biased;
+            Some(params) = progressed.recv() => {
+                if let Some(params) = with_member(&params, "progressToken", &token) {
+                    let _ = on.send(message::notification("notifications/progress", &params)).await;
+                }
+            }
+            done = &mut work => return done,
+        }
+    }
+}
+
+async fn sent(client: &Client, wanted: Wanted, context: &CallContext) -> Result<String, RpcError> {
+    let gate = client.endpoint.gate();
+    let caller = client.caller();
+    let result = match wanted {
+        Wanted::Call(call) => match gate.call_for(call, context).await {
+            Err(error) => return refused(&error),
+            done => done,
+        },
+        Wanted::Read { server, uri } => gate.read_for(&server, &uri, Some(&caller), context).await,
+        Wanted::Prompt { server, name, arguments } => {
+            gate.prompt_for(&server, &name, arguments.as_deref(), Some(&caller), context).await
+        }
+    };
+    let result = result.map_err(|error| of_server(&error).unwrap_or_else(|| of_gate(&error)))?;
+    let text = result.into_string();
+    Ok(match json_for_model(&text) {
+        Cow::Owned(text) => text,
+        Cow::Borrowed(_) => text,
+    })
+}
+
+/// An error that the server itself answered with goes on as it is.
+fn of_server(error: &GateError) -> Option<RpcError> {
+    let GateError::Session { source, .. } = error else { return None };
+    let SessionError::Rpc { code, message } = &**source else { return None };
+    Some(RpcError::new(*code, message.clone()))
+}
+
+/// What a model is told of a call that did not happen: a result, since errors of the protocol seldom reach it.
+fn refused(error: &GateError) -> Result<String, RpcError> {
+    if let Some(error) = of_server(error) {
+        return Err(error);
+    }
+    let told = of_gate(error);
+    match error.class() {
+        ErrorClass::Blocked | ErrorClass::Unreachable | ErrorClass::Authorization => {
+            let help = error.help().map(|help| format!("\n{help}")).unwrap_or_default();
+            let text = format!("{}{help}", told.message);
+            let code = json!({"portcullis/code": error.code()});
+            Ok(json!({"content": [{"type": "text", "text": text}], "isError": true, "_meta": code}).to_string())
+        }
+        _ => Err(told),
+    }
+}

@@ -1,0 +1,432 @@
+//! Streamable HTTP: one message a request, answered as JSON unless something has to be told first.
+
+use std::{
+    collections::HashMap,
+    convert::Infallible,
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use axum::{body::Body, response::Response};
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use bytes::Bytes;
+use futures::stream;
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use serde::Deserialize;
+use serde_json::{Value, json, value::RawValue};
+use tokio::sync::{broadcast, mpsc};
+
+use super::{
+    client::Client,
+    dispatch,
+    headers::{self, Era},
+    message::{self, Message, RpcError},
+    subscriptions::Subscriptions,
+};
+use crate::endpoint::Endpoint;
+
+/// Most sessions of one endpoint; the one that was used longest ago makes room.
+const SESSIONS: usize = 512;
+/// How long a session is kept that nobody uses.
+const KEPT: Duration = Duration::from_secs(24 * 3600);
+/// Messages on their way to one request.
+const ON_THE_WAY: usize = 64;
+/// How often a stream that has nothing to say shows that it is there.
+const ALIVE: Duration = Duration::from_secs(15);
+
+type Work = Pin<Box<dyn Future<Output = String> + Send>>;
+
+/// The sessions of one endpoint.
+#[derive(Debug, Default)]
+pub(crate) struct HttpSessions(Mutex<HashMap<String, Kept>>);
+
+#[derive(Debug)]
+struct Kept {
+    client: Arc<Client>,
+    used: Instant,
+}
+
+impl HttpSessions {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Kept>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn get(&self, id: &str) -> Option<Arc<Client>> {
+        let mut sessions = self.lock();
+        let kept = sessions.get_mut(id)?;
+        kept.used = Instant::now();
+        Some(kept.client.clone())
+    }
+
+    fn add(&self, client: Arc<Client>) -> Option<String> {
+        let mut id = [0; 24];
+        getrandom::fill(&mut id).ok()?;
+        let id = BASE64_URL_SAFE_NO_PAD.encode(id);
+        let mut sessions = self.lock();
+        sessions.retain(|_, kept| kept.used.elapsed() < KEPT);
+        if sessions.len() >= SESSIONS
+            && let Some(oldest) = sessions.iter().min_by_key(|(_, kept)| kept.used).map(|(id, _)| id.clone())
+        {
+            sessions.remove(&oldest);
+        }
+        sessions.insert(id.clone(), Kept { client, used: Instant::now() });
+        Some(id)
+    }
+}
+
+fn json(status: StatusCode, body: String) -> Response {
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
+fn failed(status: StatusCode, id: Option<&str>, error: RpcError) -> Response {
+    json(status, message::answer(id, &Err(error)))
+}
+
+fn empty(status: StatusCode) -> Response {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = status;
+    response
+}
+
+/// Whether the client takes answers of this type.
+fn accepts(headers: &HeaderMap, kind: &str) -> bool {
+    let mut accepted = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok()).peekable();
+    let (any, own) = ("*/*", kind.split_once('/').map_or("", |(group, _)| group));
+    accepted.peek().is_none()
+        || accepted.flat_map(|value| value.split(',')).any(|range| {
+            let (range, parameters) = range.split_once(';').unwrap_or((range, ""));
+            let range = range.trim();
+            let wanted = range.eq_ignore_ascii_case(kind) || range == any || range == format!("{own}/*");
+            wanted && !parameters.split(';').any(|parameter| matches!(parameter.trim(), "q=0" | "q=0.0" | "q=0.00" | "q=0.000"))
+        })
+}
+
+/// A message of a client.
+pub(crate) async fn post(
+    endpoint: &Arc<Endpoint>,
+    sessions: &HttpSessions,
+    headers: &HeaderMap,
+    body: &Bytes,
+) -> Response {
+    if !accepts(headers, "application/json") && !accepts(headers, "text/event-stream") {
+        let why = "the answer is application/json or text/event-stream";
+        return failed(StatusCode::NOT_ACCEPTABLE, None, RpcError::new(RpcError::INVALID_REQUEST, why));
+    }
+    let message = match Message::read(body) {
+        Ok(message) => message,
+        Err(error) => return failed(StatusCode::BAD_REQUEST, None, error),
+    };
+    let session = headers.get(headers::SESSION).and_then(|value| value.to_str().ok());
+    match message {
+        Message::Request { id, method, params } => match headers::era(headers, &method, params) {
+            Err(error) => failed(StatusCode::BAD_REQUEST, Some(id.get()), error),
+            Ok(Era::Stateless(identity)) => {
+                let client = Client::new(endpoint.clone(), true);
+                client.introduce(identity);
+                if method == "subscriptions/listen" {
+                    return listen(&client, id, params).await;
+                }
+                answered(client, id.get(), &method, params, accepts(headers, "text/event-stream")).await
+            }
+            Ok(Era::Handshake) if method == "initialize" => begin(endpoint, sessions, id, params).await,
+            Ok(Era::Handshake) => match client_of(sessions, session) {
+                Ok(client) => {
+                    answered(client, id.get(), &method, params, accepts(headers, "text/event-stream")).await
+                }
+                Err(status) => failed(status, Some(id.get()), no_session(status)),
+            },
+        },
+        Message::Notification { method, params } => {
+            // Without a session there is nothing that it could be about.
+            if let Some(session) = session {
+                match client_of(sessions, Some(session)) {
+                    Ok(client) if method == "notifications/cancelled" => client.cancel(params),
+                    Ok(_) => {}
+                    Err(status) => return failed(status, None, no_session(status)),
+                }
+            }
+            empty(StatusCode::ACCEPTED)
+        }
+        Message::Answer { id, answer } => match client_of(sessions, session) {
+            Ok(client) => {
+                client.answered(id, answer);
+                empty(StatusCode::ACCEPTED)
+            }
+            Err(status) => failed(status, None, no_session(status)),
+        },
+    }
+}
+
+fn client_of(sessions: &HttpSessions, session: Option<&str>) -> Result<Arc<Client>, StatusCode> {
+    let session = session.ok_or(StatusCode::BAD_REQUEST)?;
+    sessions.get(session).ok_or(StatusCode::NOT_FOUND)
+}
+
+fn no_session(status: StatusCode) -> RpcError {
+    let why = match status {
+        StatusCode::NOT_FOUND => "there is no such session: begin with `initialize`",
+        _ => "`Mcp-Session-Id` is missing: begin with `initialize`",
+    };
+    RpcError::new(RpcError::INVALID_REQUEST, why)
+}
+
+/// The beginning of a session.
+async fn begin(
+    endpoint: &Arc<Endpoint>,
+    sessions: &HttpSessions,
+    id: &RawValue,
+    params: Option<&RawValue>,
+) -> Response {
+    let client = Client::new(endpoint.clone(), false);
+    let (on, _) = mpsc::channel(1);
+    let result = dispatch::request(&client, "initialize", params, &on).await;
+    let is_ok = result.is_ok();
+    let mut response = json(StatusCode::OK, message::answer(Some(id.get()), &result));
+    if is_ok
+        && let Some(session) = sessions.add(client)
+        && let Ok(session) = HeaderValue::from_str(&session)
+    {
+        response.headers_mut().insert(headers::SESSION, session);
+    }
+    response
+}
+
+/// The status of an answer in the newer era, where it is an error.
+fn status(client: &Client, error: &RpcError) -> StatusCode {
+    if !client.stateless {
+        return StatusCode::OK;
+    }
+    match error.code {
+        RpcError::METHOD_NOT_FOUND => StatusCode::NOT_FOUND,
+        RpcError::UNSUPPORTED_REVISION | RpcError::MISSING_CAPABILITY | RpcError::HEADER_MISMATCH => {
+            StatusCode::BAD_REQUEST
+        }
+        _ => StatusCode::OK,
+    }
+}
+
+/// Carries out a request: plain JSON, or a stream from the first thing that has to be told before the result.
+/// Whoever goes away takes the request back.
+async fn answered(
+    client: Arc<Client>,
+    id: &str,
+    method: &str,
+    params: Option<&RawValue>,
+    streams: bool,
+) -> Response {
+    let (on, mut told) = mpsc::channel(ON_THE_WAY);
+    let (id, method, params) = (id.to_owned(), method.to_owned(), params.map(ToOwned::to_owned));
+    let failure = Arc::new(std::sync::OnceLock::new());
+    let noted = failure.clone();
+    let mut work: Work = Box::pin(async move {
+        let result = carried(&client, &id, &method, params.as_deref(), &on).await;
+        if let Err(error) = &result {
+            let _ = noted.set(status(&client, error));
+        }
+        message::answer(Some(&id), &result)
+    });
+    loop {
+        tokio::select! {
+            biased;
+            Some(first) = told.recv() => {
+                // One that takes no stream hears no more than the result.
+                if streams {
+                    return streamed(Some(first), told, Some(work));
+                }
+            }
+            answer = &mut work => return json(failure.get().copied().unwrap_or(StatusCode::OK), answer),
+        }
+    }
+}
+
+/// A request, unless the client takes it back.
+pub(crate) async fn carried(
+    client: &Arc<Client>,
+    id: &str,
+    method: &str,
+    params: Option<&RawValue>,
+    on: &mpsc::Sender<String>,
+) -> Result<String, RpcError> {
+    let (_under_way, cancelled) = client.begin(id)?;
+    tokio::select! {
+        biased;
+        Ok(()) = cancelled => Err(RpcError::new(RpcError::CANCELLED, "you took the request back")),
+        result = dispatch::request(client, method, params, on) => result,
+    }
+}
+
+fn event(message: &str) -> Bytes {
+    // A message is one line: texts hold their line ends escaped, and white space between may go.
+    let line = if message.contains(['\n', '\r']) { message.replace(['\n', '\r'], " ") } else { message.to_owned() };
+    Bytes::from(["event: message\ndata: ", &line, "\n\n"].concat())
+}
+
+fn event_stream(body: Body) -> Response {
+    let mut response = Response::new(body);
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));
+    response
+}
+
+/// What is told, and the answer at the end.
+fn streamed(first: Option<String>, told: mpsc::Receiver<String>, work: Option<Work>) -> Response {
+    let events = stream::unfold((first, told, work), |(first, mut told, work)| async move {
+        if let Some(first) = first {
+            return Some((Ok::<_, Infallible>(event(&first)), (None, told, work)));
+        }
+        let mut work = work?;
+        tokio::select! {
+            biased;
+            Some(message) = told.recv() => Some((Ok(event(&message)), (None, told, Some(work)))),
+            answer = &mut work => Some((Ok(event(&answer)), (None, told, None))),
+            () = tokio::time::sleep(ALIVE) => Some((Ok(Bytes::from_static(b": \n\n")), (None, told, Some(work)))),
+        }
+    });
+    event_stream(Body::from_stream(events))
+}
+
+/// The stream of what a client with a session is told unasked.
+pub(crate) fn get(endpoint: &Arc<Endpoint>, sessions: &HttpSessions, headers: &HeaderMap) -> Response {
+    let session = headers.get(headers::SESSION).and_then(|value| value.to_str().ok());
+    if session.is_none() || !accepts(headers, "text/event-stream") {
+        return empty(StatusCode::METHOD_NOT_ALLOWED);
+    }
+    match client_of(sessions, session) {
+        Ok(client) => {
+            let notices = client.notices();
+            let changes = endpoint.changes.tools(endpoint);
+            told(client, notices, Some(changes), None, Vec::new())
+        }
+        Err(status) => failed(status, None, no_session(status)),
+    }
+}
+
+/// Ends a session.
+pub(crate) fn delete(sessions: &HttpSessions, headers: &HeaderMap) -> Response {
+    let session = headers.get(headers::SESSION).and_then(|value| value.to_str().ok());
+    match session {
+        None => empty(StatusCode::BAD_REQUEST),
+        Some(session) if sessions.lock().remove(session).is_some() => empty(StatusCode::NO_CONTENT),
+        Some(_) => empty(StatusCode::NOT_FOUND),
+    }
+}
+
+/// What a client without a session wants to hear of.
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct Filter {
+    tools_list_changed: bool,
+    resource_subscriptions: Vec<String>,
+}
+
+/// `subscriptions/listen`: a stream that says first what will be told.
+async fn listen(client: &Arc<Client>, id: &RawValue, params: Option<&RawValue>) -> Response {
+    #[derive(Deserialize)]
+    struct Listen {
+        #[serde(default)]
+        notifications: Filter,
+    }
+    let listen: Listen = match super::calls::read(params) {
+        Ok(listen) => listen,
+        Err(error) => return failed(StatusCode::BAD_REQUEST, Some(id.get()), error),
+    };
+    let mut accepted = serde_json::Map::new();
+    if listen.notifications.tools_list_changed {
+        accepted.insert("toolsListChanged".to_owned(), true.into());
+    }
+    let notices = client.notices();
+    let mut resources = Vec::new();
+    for uri in &listen.notifications.resource_subscriptions {
+        if Subscriptions::add(client, uri).await.is_ok() {
+            resources.push(Value::from(uri.as_str()));
+        }
+    }
+    if !resources.is_empty() {
+        accepted.insert("resourceSubscriptions".to_owned(), resources.into());
+    }
+    let endpoint = &client.endpoint;
+    let changes = listen.notifications.tools_list_changed.then(|| endpoint.changes.tools(endpoint));
+    let id = id.get().to_owned();
+    let params = json!({"notifications": accepted}).to_string();
+    let first = tagged("notifications/subscriptions/acknowledged", &params, &id);
+    told(client.clone(), notices, changes, Some(id), vec![first])
+}
+
+fn tagged(method: &str, params: &str, subscription: &str) -> String {
+    let meta = format!(r#"{{"io.modelcontextprotocol/subscriptionId":{subscription}}}"#);
+    let params = RawValue::from_string(params.to_owned()).ok();
+    let params = params.and_then(|params| message::with_member(&params, "_meta", &meta));
+    message::notification(method, &params.unwrap_or_else(|| "{}".to_owned()))
+}
+
+struct Told {
+    // Its subscriptions last as long as somebody hears of them.
+    client: Arc<Client>,
+    notices: broadcast::Receiver<Arc<str>>,
+    changes: Option<tokio::sync::watch::Receiver<u64>>,
+    subscription: Option<String>,
+    first: Vec<String>,
+}
+
+impl Told {
+    async fn next(&mut self) -> Option<Bytes> {
+        if let Some(first) = self.first.pop() {
+            return Some(event(&first));
+        }
+        let changes = &mut self.changes;
+        let changed = async {
+            let changed = match changes {
+                Some(changes) => changes.changed().await.is_ok(),
+                None => false,
+            };
+            if !changed {
+                std::future::pending::<()>().await;
+            }
+        };
+        let (method, params) = tokio::select! {
+            notice = self.notices.recv() => match notice {
+                Ok(notice) => return Some(match &self.subscription {
+                    None => event(&notice),
+                    Some(id) => event(&self.tag(&notice, id)),
+                }),
+                // It was too slow, and missed some.
+                Err(broadcast::error::RecvError::Lagged(_)) => return Some(Bytes::from_static(b": \n\n")),
+                Err(broadcast::error::RecvError::Closed) => return None,
+            },
+            () = changed => ("notifications/tools/list_changed", "{}"),
+            () = tokio::time::sleep(ALIVE) => return Some(Bytes::from_static(b": \n\n")),
+        };
+        Some(event(&match &self.subscription {
+            Some(id) => tagged(method, params, id),
+            None => format!(r#"{{"jsonrpc":"2.0","method":"{method}"}}"#),
+        }))
+    }
+
+    fn tag(&self, notice: &str, id: &str) -> String {
+        let _ = &self.client;
+        match Message::read(notice.as_bytes()) {
+            Ok(Message::Notification { method, params }) => tagged(&method, params.map_or("{}", RawValue::get), id),
+            _ => notice.to_owned(),
+        }
+    }
+}
+
+fn told(
+    client: Arc<Client>,
+    notices: broadcast::Receiver<Arc<str>>,
+    changes: Option<tokio::sync::watch::Receiver<u64>>,
+    subscription: Option<String>,
+    first: Vec<String>,
+) -> Response {
+    let told = Told { client, notices, changes, subscription, first };
+    let events = stream::unfold(told, |mut told| async move {
+        let event = told.next().await?;
+        Some((Ok::<_, Infallible>(event), told))
+    });
+    event_stream(Body::from_stream(events))
+}

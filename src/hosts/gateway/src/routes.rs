@@ -1,0 +1,250 @@
+//! The routes, and who may take them.
+
+use std::{
+    collections::HashMap,
+    fmt::Debug,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use axum::{
+    Router,
+    body::{Body, to_bytes},
+    extract::{Path, Request, State},
+    middleware::{self, Next},
+    response::Response,
+    routing::{any, get},
+};
+use http::{HeaderValue, Method, StatusCode, header};
+use portcullis::{Gate, async_trait, secret::Secret};
+use serde_json::json;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use crate::{
+    endpoint::{Endpoint, EndpointOptions},
+    guard::{self, Guard, Refused},
+    manage,
+    mcp::{
+        http::{self as carrier, HttpSessions},
+        stdio,
+    },
+    offer::Shown,
+};
+
+/// Longest body of a request, in bytes.
+pub const BODY_BYTES: usize = 4 << 20;
+
+/// What opens the endpoint.
+#[derive(Debug, Clone)]
+pub struct Tokens {
+    /// Opens `/mcp`; whoever is on this machine comes in where there is none.
+    pub mcp: Option<Secret>,
+    /// Opens the management API.
+    pub management: Secret,
+}
+
+/// A group of projects and servers with an endpoint of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Group {
+    /// Its id.
+    pub id: String,
+    /// The servers it shows.
+    pub servers: Vec<String>,
+}
+
+/// The groups that have endpoints.
+#[async_trait]
+pub trait Groups: Debug + Send + Sync {
+    /// The group of this id, if `token` is its token. Compared in constant time; why there is none is not told.
+    async fn open(&self, id: &str, token: &str) -> Option<Group>;
+}
+
+/// There are no groups.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoGroups;
+
+#[async_trait]
+impl Groups for NoGroups {
+    async fn open(&self, _: &str, _: &str) -> Option<Group> {
+        None
+    }
+}
+
+/// What a host brings.
+#[derive(Debug)]
+pub struct GatewayParts {
+    /// The gate; its approver may wait for ever, since questions are answered by id.
+    pub gate: Gate,
+    /// What opens the endpoint.
+    pub tokens: Tokens,
+    /// Names and origins.
+    pub guard: Guard,
+    /// The groups.
+    pub groups: Arc<dyn Groups>,
+    /// How calls are decided.
+    pub options: EndpointOptions,
+}
+
+/// The endpoint of one gate. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Gateway(pub(crate) Arc<Inner>);
+
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub(crate) gate: Gate,
+    tokens: Tokens,
+    guard: Guard,
+    groups: Arc<dyn Groups>,
+    options: EndpointOptions,
+    all: Served,
+    of_groups: Mutex<HashMap<String, (Group, Arc<Served>)>>,
+    pub(crate) calls: manage::Calls,
+}
+
+/// One endpoint with its sessions.
+#[derive(Debug)]
+struct Served {
+    endpoint: Arc<Endpoint>,
+    sessions: HttpSessions,
+}
+
+impl Served {
+    fn new(endpoint: Arc<Endpoint>) -> Self {
+        Self { endpoint, sessions: HttpSessions::default() }
+    }
+}
+
+impl Gateway {
+    /// An endpoint that listens nowhere yet.
+    #[must_use]
+    pub fn new(parts: GatewayParts) -> Self {
+        let GatewayParts { gate, tokens, guard, groups, options } = parts;
+        let all = Served::new(Endpoint::new(&gate, Shown::All, "portcullis", "endpoint", options));
+        let calls = manage::Calls::default();
+        Self(Arc::new(Inner { gate, tokens, guard, groups, options, all, of_groups: Mutex::default(), calls }))
+    }
+
+    /// Every route: `/mcp`, `/groups/{id}/mcp`, `/health`, `/ready`, `/api`.
+    #[must_use]
+    pub fn router(&self) -> Router {
+        Router::new()
+            .route("/mcp", any(all))
+            .route("/groups/{id}/mcp", any(of_group))
+            .route("/health", get(async || StatusCode::OK))
+            .route("/ready", get(ready))
+            .merge(manage::routes())
+            .fallback(async || StatusCode::NOT_FOUND)
+            .with_state(self.clone())
+            .layer(middleware::from_fn_with_state(self.clone(), guarded))
+    }
+
+    /// Serves one client over a pair of streams, a message a line, until its input ends.
+    ///
+    /// # Errors
+    ///
+    /// What reading or writing said.
+    pub async fn serve_stream(
+        &self,
+        input: impl AsyncRead + Unpin,
+        output: impl AsyncWrite + Unpin,
+    ) -> std::io::Result<()> {
+        stdio::serve(&self.0.all.endpoint, input, output).await
+    }
+
+    /// Whether a request holds the token of the management API.
+    pub(crate) fn manages(&self, headers: &http::HeaderMap) -> bool {
+        guard::is_token(guard::bearer(headers), self.0.tokens.management.reveal())
+    }
+
+    fn opens(&self, headers: &http::HeaderMap) -> bool {
+        match &self.0.tokens.mcp {
+            Some(token) => guard::is_token(guard::bearer(headers), token.reveal()),
+            None => true,
+        }
+    }
+
+    /// The endpoint of a group as it is now.
+    fn group(&self, group: Group) -> Arc<Served> {
+        let mut known = self.0.of_groups.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((same, served)) = known.get(&group.id)
+            && *same == group
+        {
+            return served.clone();
+        }
+        let shown = Shown::Named(group.servers.clone());
+        let (entry, label) = (format!("portcullis-{}", group.id), format!("group {}", group.id));
+        let endpoint = Endpoint::new(&self.0.gate, shown, &entry, &label, self.0.options);
+        let served = Arc::new(Served::new(endpoint));
+        known.insert(group.id.clone(), (group, served.clone()));
+        served
+    }
+}
+
+/// Before any route: who asks, and from where.
+async fn guarded(State(gateway): State<Gateway>, request: Request, next: Next) -> Response {
+    let mut response = match gateway.0.guard.check(&request) {
+        Ok(()) => next.run(request).await,
+        Err(Refused(status, why)) => {
+            let mut response = Response::new(Body::from(json!({"error": why}).to_string()));
+            *response.status_mut() = status;
+            response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            response
+        }
+    };
+    let headers = response.headers_mut();
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    response
+}
+
+async fn all(State(gateway): State<Gateway>, request: Request) -> Response {
+    if !gateway.opens(request.headers()) {
+        return guard::unauthorized();
+    }
+    carried(&gateway.0.all, request).await
+}
+
+async fn of_group(State(gateway): State<Gateway>, Path(id): Path<String>, request: Request) -> Response {
+    // One answer for every reason: a token tells nothing about groups that it does not open.
+    let group = match guard::bearer(request.headers()) {
+        Some(token) => gateway.0.groups.open(&id, token).await,
+        None => None,
+    };
+    match group {
+        Some(group) => carried(&*gateway.group(group), request).await,
+        None => guard::unauthorized(),
+    }
+}
+
+async fn carried(served: &Served, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    match parts.method {
+        Method::POST => {
+            let body = match to_bytes(body, BODY_BYTES).await {
+                Ok(body) => body,
+                Err(_) => return status(StatusCode::PAYLOAD_TOO_LARGE),
+            };
+            carrier::post(&served.endpoint, &served.sessions, &parts.headers, &body).await
+        }
+        Method::GET => carrier::get(&served.endpoint, &served.sessions, &parts.headers),
+        Method::DELETE => carrier::delete(&served.sessions, &parts.headers),
+        _ => {
+            let mut response = status(StatusCode::METHOD_NOT_ALLOWED);
+            response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, POST, DELETE"));
+            response
+        }
+    }
+}
+
+pub(crate) fn status(status: StatusCode) -> Response {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = status;
+    response
+}
+
+/// Where each server stands, for whoever may know.
+async fn ready(State(gateway): State<Gateway>, request: Request) -> Response {
+    if !gateway.manages(request.headers()) && !(gateway.0.tokens.mcp.is_some() && gateway.opens(request.headers())) {
+        return guard::unauthorized();
+    }
+    manage::answer(manage::ready(&gateway).await)
+}
