@@ -18,7 +18,7 @@ use super::{PendingCall, Ticket};
 use crate::{canonical::hex, limits::OPEN_QUESTIONS};
 
 /// What a person is asked. Everything is as it is and nothing is cut; whoever shows it escapes it.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Question {
     /// Its id, unguessable.

@@ -20,6 +20,7 @@ mod seen;
 mod state;
 #[cfg(test)]
 mod tests;
+mod token;
 mod tools;
 mod wire;
 
@@ -33,6 +34,7 @@ pub use memory::MemoryStore;
 pub use reconcile::{How, ReconcileError, Reconciled, reconcile};
 pub use secrets::{FileSecrets, SECRETS_FILE_BYTES};
 pub use state::{Grant, Mode, Runtime, State};
+pub use token::{EndpointClaim, EndpointNote, TokenPurpose, endpoint_note, endpoint_token};
 pub use tools::{CachedTools, ToolCache};
 
 use crate::definition::StoreKey;

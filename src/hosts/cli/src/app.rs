@@ -20,11 +20,11 @@ use portcullis_unix_socket as _;
 use tracing_subscriber::EnvFilter;
 
 use crate::{
-    approver::{AtTerminal, Demonstration, NobodyThere, OneYes},
+    approver::{AtEndpoint, AtTerminal, Demonstration, NobodyThere, OneYes},
     cli::{Cli, Command},
     commands::lock,
     error::CliError,
-    handler::AsksForms,
+    handler::{AsksForms, OnlyClients},
     observer,
     output::Output,
     prompter::AsksAtTerminal,
@@ -39,6 +39,8 @@ pub const HOST: &str = "cli";
 pub struct App {
     /// The gate.
     pub gate: Gate,
+    /// Whom it asks.
+    pub approver: Arc<dyn Approver>,
     /// Where to print.
     pub output: Output,
     /// The person, if one can be asked.
@@ -98,6 +100,7 @@ fn starts(command: &Command) -> bool {
             | Command::Inspect(_)
             | Command::Record(_)
             | Command::Doctor(_)
+            | Command::Serve(_)
     )
 }
 
@@ -135,17 +138,19 @@ impl App {
         };
         let rules = kept.folders.as_ref().filter(|_| keeps(&cli.command)).map(|folders| folders.rules_path());
         let rules = Arc::new(rules.map_or_else(Rules::none, |path| Rules::load(&path)));
+        let approver = approver(&cli.command, terminal, output);
         let gate = Gate::new(GateParts {
             registry: registry.with_policy("rules", RULES_ORDER, rules.clone()),
             store: kept.store,
             cache: kept.cache,
-            approver: approver(&cli.command, terminal, output),
+            approver: approver.clone(),
             audit: kept.audit,
             secrets: kept.secrets.with_redactor(redactor),
             context: OpenContext { surroundings: machine.surroundings().clone(), limits: settings.limits.clone() },
             host: HOST.to_owned(),
             name_style: settings.name_style,
             handler: match terminal {
+                _ if matches!(cli.command, Command::Serve(_)) => Arc::new(OnlyClients),
                 Some(terminal) => Arc::new(AsksForms::new(terminal, output)),
                 None => Arc::new(Refusing),
             },
@@ -156,6 +161,7 @@ impl App {
         }
         Ok(Self {
             gate,
+            approver,
             output,
             terminal,
             folders: kept.folders,
@@ -213,6 +219,7 @@ impl Kept {
 
 fn approver(command: &Command, terminal: Option<Terminal>, output: Output) -> Arc<dyn Approver> {
     match (command, terminal) {
+        (Command::Serve(_), terminal) => Arc::new(AtEndpoint::new(terminal.map(|terminal| AtTerminal(terminal, output)))),
         (Command::Call(args), _) if args.yes => Arc::new(OneYes::default()),
         (_, Some(terminal)) => Arc::new(AtTerminal(terminal, output)),
         (Command::Demo(_), None) => Arc::new(Demonstration(output)),

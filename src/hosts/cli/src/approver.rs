@@ -31,6 +31,48 @@ impl Approver for AtTerminal {
     }
 }
 
+/// Asks at the terminal of an endpoint, one question after the other; without one they wait for an answer by id.
+#[derive(Debug)]
+pub struct AtEndpoint {
+    terminal: Option<AtTerminal>,
+    turn: tokio::sync::Mutex<()>,
+}
+
+impl AtEndpoint {
+    /// At this terminal, if there is one.
+    #[must_use]
+    pub fn new(terminal: Option<AtTerminal>) -> Self {
+        Self { terminal, turn: tokio::sync::Mutex::default() }
+    }
+}
+
+#[async_trait]
+impl Approver for AtEndpoint {
+    async fn ask(&self, question: &Question) -> Result<Answer, ApproverError> {
+        let Some(terminal) = &self.terminal else { return std::future::pending().await };
+        let _turn = self.turn.lock().await;
+        let mut shown = Shown { output: terminal.1, id: &question.id, answered: false };
+        let answer = terminal.ask(question).await;
+        shown.answered = true;
+        answer
+    }
+}
+
+/// Says that a question is no longer one, where its answer came from elsewhere.
+struct Shown<'a> {
+    output: Output,
+    id: &'a str,
+    answered: bool,
+}
+
+impl Drop for Shown<'_> {
+    fn drop(&mut self) {
+        if !self.answered {
+            self.output.note(&format!("\n(no answer is needed here any more: {})", self.id));
+        }
+    }
+}
+
 /// There is no terminal.
 #[derive(Debug)]
 pub struct NobodyThere;

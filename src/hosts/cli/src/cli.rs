@@ -85,6 +85,10 @@ commands! {
     Ping ping;
     Inspect inspect;
     Record record;
+    Serve serve;
+    Approvals approvals;
+    Approve approve;
+    Deny deny;
     Mode mode;
     Rules rules;
     Lock lock;

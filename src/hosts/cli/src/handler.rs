@@ -157,6 +157,22 @@ impl ClientHandler for AsksForms {
     }
 }
 
+/// What an endpoint tells servers that its clients may take. Each client answers for itself; the endpoint has no
+/// answers of its own.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct OnlyClients;
+
+#[async_trait]
+impl ClientHandler for OnlyClients {
+    fn offers(&self) -> Offers {
+        Offers { elicitation_form: true, elicitation_url: true, sampling: true, roots: true }
+    }
+
+    async fn answer(&self, _: ServerRequest) -> Result<String, Refusal> {
+        Err(Refusal::NotOffered)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -16,6 +16,7 @@ pub mod observer;
 pub mod output;
 pub mod progress;
 pub mod prompter;
+mod remote;
 pub mod render;
 pub mod terminal;
 

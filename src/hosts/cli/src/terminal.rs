@@ -4,7 +4,10 @@
 //! question is there does not answer it; so far on Unix only, since the console of Windows cannot
 //! be emptied without unsafe code.
 
-use std::io::{self, IsTerminal};
+use std::{
+    io::{self, IsTerminal},
+    sync::{Mutex, PoisonError},
+};
 
 use portcullis::secret::{SECRET_BYTES, Secret};
 use tokio::sync::oneshot;
@@ -21,6 +24,36 @@ pub struct Terminal {
     output: Output,
 }
 
+/// The one thread that reads lines. It cannot be stopped while it waits for one, so whoever asks next is
+/// answered by it, rather than by a second one that would be left with every other line.
+#[derive(Debug)]
+struct Lines {
+    reads: bool,
+    to: Option<oneshot::Sender<io::Result<String>>>,
+}
+
+static LINES: Mutex<Lines> = Mutex::new(Lines { reads: false, to: None });
+
+impl Lines {
+    fn next() -> oneshot::Receiver<io::Result<String>> {
+        let (sender, receiver) = oneshot::channel();
+        let mut lines = LINES.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.to = Some(sender);
+        if !std::mem::replace(&mut lines.reads, true) {
+            std::thread::spawn(|| {
+                let line = read_line();
+                let mut lines = LINES.lock().unwrap_or_else(PoisonError::into_inner);
+                lines.reads = false;
+                if let Some(to) = lines.to.take() {
+                    // Nobody may be waiting any more.
+                    let _ = to.send(line);
+                }
+            });
+        }
+        receiver
+    }
+}
+
 impl Terminal {
     /// The terminal of this process, if it has one.
     #[must_use]
@@ -35,7 +68,8 @@ impl Terminal {
 
     /// One line, without what surrounds it; empty at the end of input.
     ///
-    /// Dropping the future stops waiting; what is typed then is read by nobody.
+    /// Dropping the future stops waiting; what is typed then answers whatever is asked next, unless it was typed
+    /// before that.
     ///
     /// # Errors
     ///
@@ -44,12 +78,7 @@ impl Terminal {
         forget_what_was_typed()?;
         let _asking = Asking::begin(self.output);
         self.output.prompt(prompt);
-        let (sender, receiver) = oneshot::channel();
-        std::thread::spawn(move || {
-            // Nobody may be waiting any more.
-            let _ = sender.send(read_line());
-        });
-        receiver.await.unwrap_or_else(|_| Ok(String::new()))
+        Lines::next().await.unwrap_or_else(|_| Ok(String::new()))
     }
 
     /// One key, in lower case; `None` for Enter, Escape, the end of input and everything else that is no

@@ -21,8 +21,6 @@ pub struct EndpointOptions {
 /// One endpoint.
 #[derive(Debug)]
 pub(crate) struct Endpoint {
-    /// How clients call it in their configuration.
-    pub(crate) entry: String,
     /// How it is called in questions and in the trail.
     pub(crate) label: String,
     pub(crate) offer: Offer,
@@ -32,6 +30,7 @@ pub(crate) struct Endpoint {
 }
 
 impl Endpoint {
+    /// `entry` is how clients call it in their configuration.
     pub(crate) fn new(
         gate: &Gate,
         shown: Shown,
@@ -40,7 +39,6 @@ impl Endpoint {
         options: EndpointOptions,
     ) -> Arc<Self> {
         Arc::new(Self {
-            entry: entry.to_owned(),
             label: label.to_owned(),
             offer: Offer::new(gate.clone(), shown, entry),
             options,

@@ -96,6 +96,17 @@ impl Listeners {
         Ok(self)
     }
 
+    /// The same at `address` too.
+    ///
+    /// # Errors
+    ///
+    /// [`ListenError`].
+    pub fn with(mut self, address: IpAddr) -> Result<Self, ListenError> {
+        let address = SocketAddr::new(address, self.port);
+        self.sockets.push(bind(address).map_err(|source| of_bind(address, source))?);
+        Ok(self)
+    }
+
     /// The port.
     #[must_use]
     pub fn port(&self) -> u16 {

@@ -31,7 +31,7 @@ use crate::{
 };
 
 /// Longest body of a request, in bytes.
-pub const BODY_BYTES: usize = 4 << 20;
+pub(crate) const BODY_BYTES: usize = 4 << 20;
 
 /// What opens the endpoint.
 #[derive(Debug, Clone)]

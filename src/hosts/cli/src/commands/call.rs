@@ -9,12 +9,14 @@ use portcullis::{
     GateError,
     approval::{Arguments, Call},
     display::escape,
+    raw::RawResult,
 };
 use serde_json::Value;
 
 use crate::{
     app::{App, HOST},
     error::{CliError, TOOL_FAILED},
+    remote::Remote,
     render,
 };
 
@@ -49,8 +51,17 @@ pub async fn run(args: &Args, app: &App) -> Result<u8, CliError> {
     };
     let arguments =
         Arguments::parse(json).map_err(|source| GateError::Arguments { tool: args.tool.clone(), source })?;
-    let call = Call { server: args.server.clone(), tool: args.tool.clone(), arguments, caller: HOST.to_owned() };
-    let result = app.gate.call(call).await?;
+    let result = match Remote::find(app)? {
+        // Its servers run already.
+        Some(remote) => {
+            let call = (args.server.as_str(), args.tool.as_str(), arguments.get());
+            RawResult::from_text(remote.call(call, HOST, &*app.approver).await?)
+        }
+        None => {
+            let (server, tool) = (args.server.clone(), args.tool.clone());
+            app.gate.call(Call { server, tool, arguments, caller: HOST.to_owned() }).await?
+        }
+    };
     if app.output.json {
         app.output.data(&portcullis::display::escape_json(result.get()));
     } else {

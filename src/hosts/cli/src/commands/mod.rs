@@ -1,11 +1,14 @@
 //! One file per command: `Args`, whose doc comment is its help, and `run`.
 
 pub mod add;
+pub mod approvals;
+pub mod approve;
 pub mod call;
 pub mod check;
 pub mod completions;
 pub mod demo;
 pub mod demo_server;
+pub mod deny;
 pub mod disable;
 pub mod doctor;
 pub mod edit;
@@ -32,6 +35,7 @@ pub mod revoke;
 pub mod rules;
 pub mod schema;
 pub mod secret;
+pub mod serve;
 pub mod show;
 pub mod tools;
 pub mod trust;

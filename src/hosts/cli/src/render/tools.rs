@@ -1,13 +1,11 @@
 //! Tools as people see them: the raw id first, the server's words as its words.
 
-use std::sync::Arc;
-
 use portcullis::{
     display::{escape, quote},
     gate::ToolView,
     tools::RefusedTool,
 };
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
 use super::their_words;

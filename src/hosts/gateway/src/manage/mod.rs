@@ -4,6 +4,7 @@
 //! the OpenAPI document and the tests are made from it.
 
 mod calls;
+mod client;
 mod error;
 mod events;
 mod openapi;
@@ -20,6 +21,7 @@ use http::{HeaderValue, StatusCode, header};
 use serde_json::{Map, Value, json};
 
 pub use self::{
+    client::ManagementClient,
     error::ApiError,
     openapi::document,
     operations::{Grade, OPERATIONS, Operation, Verb},

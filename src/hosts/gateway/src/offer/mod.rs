@@ -200,12 +200,6 @@ impl Offer {
         }
         Ok(None)
     }
-
-    /// The address that a resource of `server` has here.
-    pub(crate) async fn uri_of(&self, server: &str, own: &str) -> Option<String> {
-        let servers = self.servers().await.ok()?;
-        servers.iter().find(|other| other.name == server).map(|server| names::uri(&server.id, own))
-    }
 }
 
 /// What the gate said, as the specification has it. A call that was refused is told to the model as a

@@ -1,0 +1,96 @@
+//! The endpoint of the same store, where one runs: its servers are used rather than started a second time.
+
+use portcullis::{
+    approval::{Approver, Question},
+    store::{TokenPurpose, endpoint_note, endpoint_token},
+};
+use portcullis_gateway::manage::{ApiError, ManagementClient};
+use serde::Deserialize;
+use serde_json::{Value, json, value::RawValue};
+
+use crate::{
+    app::App,
+    error::{BLOCKED, CliError, USAGE},
+};
+
+/// An endpoint that runs.
+#[derive(Debug)]
+pub(crate) struct Remote(ManagementClient);
+
+impl Remote {
+    /// The endpoint, if one runs.
+    pub(crate) fn find(app: &App) -> Result<Option<Self>, CliError> {
+        let Some(folders) = &app.folders else { return Ok(None) };
+        let Some(note) = endpoint_note(&folders.data) else { return Ok(None) };
+        let token = endpoint_token(&folders.data, TokenPurpose::Management).map_err(portcullis::GateError::from)?;
+        Ok(Some(Self(ManagementClient::new(note.port, token))))
+    }
+
+    /// The endpoint.
+    ///
+    /// # Errors
+    ///
+    /// That none runs.
+    pub(crate) fn needed(app: &App) -> Result<Self, CliError> {
+        Self::find(app)?.ok_or_else(|| {
+            CliError::new(4, "no-endpoint", "no endpoint of this store is running")
+                .help("`portcullis serve` starts one; without it you are asked where you call")
+        })
+    }
+
+    /// Carries out an operation; its result as JSON text.
+    pub(crate) async fn run(&self, operation: &str, input: Value) -> Result<String, CliError> {
+        Ok(self.0.run(operation, input).await?)
+    }
+
+    /// Calls a tool; `approver` is asked here, while others may answer at the endpoint.
+    pub(crate) async fn call(
+        &self,
+        (server, tool, arguments): (&str, &str, &str),
+        caller: &str,
+        approver: &dyn Approver,
+    ) -> Result<String, CliError> {
+        #[derive(Deserialize)]
+        struct Begun {
+            #[serde(default)]
+            question: Option<Box<Question>>,
+            #[serde(default)]
+            result: Option<Box<RawValue>>,
+        }
+        let input = json!({"server": server, "tool": tool, "arguments": arguments, "caller": caller});
+        let begun = self.run("calls.start", input).await?;
+        let unreadable = |error: serde_json::Error| CliError::internal(error.to_string());
+        let read = |text: &str| serde_json::from_str::<Begun>(text).map_err(unreadable);
+        let result = |begun: Begun| {
+            let result = begun.result.ok_or_else(|| CliError::internal("the endpoint gave no result"))?;
+            Ok(result.get().to_owned())
+        };
+        let Begun { question: Some(question), .. } = read(&begun)? else { return result(read(&begun)?) };
+        let mut wait = std::pin::pin!(self.run("calls.wait", json!({"id": question.id})));
+        let answered = tokio::select! {
+            done = &mut wait => return result(read(&done?)?),
+            answer = approver.ask(&question) => answer,
+        };
+        let answer = answered.as_ref().map_or_else(|_| json!("deny"), |answer| json!(answer));
+        // Answered elsewhere in the meantime: that answer counts.
+        let _ = self.run("approvals.answer", json!({"id": question.id, "answer": answer})).await;
+        match (wait.await, answered) {
+            (Err(_), Err(nobody)) => Err(CliError::new(BLOCKED, "denied", nobody.to_string())),
+            (done, _) => result(read(&done?)?),
+        }
+    }
+}
+
+impl From<ApiError> for CliError {
+    fn from(error: ApiError) -> Self {
+        let exit = match error.class.as_str() {
+            "usage" => USAGE,
+            "authorization" => 3,
+            "unreachable" => 4,
+            "blocked" => BLOCKED,
+            "unknown" => 12,
+            _ => 1,
+        };
+        Self { help: error.help, ..Self::new(exit, &error.code, error.message) }
+    }
+}
