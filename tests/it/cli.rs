@@ -25,13 +25,15 @@ mod pty;
 mod remote;
 mod rules;
 mod secrets;
+mod serve;
 mod sessions;
 #[cfg(unix)]
 mod terminal;
 
 use std::{fs, io::Write, process::Stdio};
 
-use program::{Home, portcullis};
+use program::Home;
+pub(crate) use program::portcullis;
 use serde_json::{Value, json};
 
 #[test]

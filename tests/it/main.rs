@@ -12,9 +12,12 @@ mod connection;
 #[cfg(unix)]
 mod contract;
 mod documents;
+mod endpoint;
 mod eras;
 mod fuzz;
 mod gate;
+#[cfg(target_os = "linux")]
+mod processes;
 #[cfg(unix)]
 mod session;
 mod sleep;

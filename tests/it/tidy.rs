@@ -51,8 +51,9 @@ fn e3_dependencies_point_one_way() {
             {
                 other == core
             } else if folder.starts_with("src/hosts") {
-                // A desktop application embeds the gateway; otherwise a host uses no host.
-                let embeds = folder.starts_with("src/hosts/tauri") && lies_in("src/hosts/gateway");
+                // The gateway is embedded by what runs it; otherwise a host uses no host.
+                let runs_it = ["src/hosts/tauri", "src/hosts/cli"].iter().any(|host| folder.starts_with(host));
+                let embeds = runs_it && lies_in("src/hosts/gateway");
                 let lent = ["settings", "keyring", "apps"].iter().any(|part| lies_in(&format!("src/hosts/{part}")));
                 other == core || lies_in("src/transports") || lies_in("plugins") || lent || embeds
             } else if folder.starts_with("fixtures") {

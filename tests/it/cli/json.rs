@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::program::Home;
 
 /// The shape under each heading of the page.
-fn shapes() -> BTreeMap<String, Value> {
+pub(super) fn shapes() -> BTreeMap<String, Value> {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("docs/json.md");
     let page = fs::read_to_string(page).unwrap();
     let sections = page.split("\n## ").skip(1).filter_map(|section| {
@@ -20,7 +20,7 @@ fn shapes() -> BTreeMap<String, Value> {
 }
 
 /// The first place where `value` is not of this shape.
-fn misfit(shape: &Value, value: &Value, at: &str) -> Option<String> {
+pub(super) fn misfit(shape: &Value, value: &Value, at: &str) -> Option<String> {
     match (shape, value) {
         (Value::String(kind), _) => {
             let kinds: Vec<_> = kind.split(" or ").collect();
@@ -101,9 +101,10 @@ fn every_output_is_as_it_is_written_down() {
     is("remove", &shapes["remove"], &run(&["remove", "other"]));
     let failed = home.run(&["--json", "show", "nobody"]).ends(12).err;
     is("A failure", &shapes["A failure"], &serde_json::from_str(&failed).unwrap());
-    // An "always" needs a person; its list is empty here, and taking one back fails as above.
+    // An "always" needs a person; its list is empty here, and taking one back fails as above. What needs an endpoint
+    // is looked at in `serve.rs`.
     let untried: Vec<_> = shapes.keys().filter(|heading| !seen.contains(heading)).collect();
-    assert_eq!(untried, ["revoke"]);
+    assert_eq!(untried, ["approvals", "approve", "deny --all", "revoke", "serve"]);
 }
 
 #[test]

@@ -212,7 +212,7 @@ impl Session {
             let text = self.request(method, params, waiter, |message| message.name = name).await?;
             match interim(&text)? {
                 Some(Interim::InputRequired(required)) => {
-                    continuation = Some(self.answer_inputs(required, waiter).await?)
+                    continuation = Some(self.answer_inputs(required, waiter).await?);
                 }
                 _ => return Ok(self.raw(text)),
             }

@@ -71,7 +71,9 @@ pub(super) struct Entered {
 impl Drop for Entered {
     fn drop(&mut self) {
         let mut handlers = locked(&self.handlers);
-        if let Some(at) = handlers.iter().position(|(client, other)| *client == self.client && Arc::ptr_eq(other, &self.handler)) {
+        if let Some(at) =
+            handlers.iter().position(|(client, other)| *client == self.client && Arc::ptr_eq(other, &self.handler))
+        {
             handlers.remove(at);
         }
     }

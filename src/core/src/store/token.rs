@@ -75,7 +75,10 @@ fn read(path: &Path) -> Result<Option<Secret>, StoreError> {
     let text = String::from_utf8(bytes).unwrap_or_default();
     let token = text.trim();
     if token.len() < TOKEN_LENGTH || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
-        let problem = format!("it holds no token; remove it, and a new one is made at the next start of {}", "`portcullis serve`");
+        let problem = format!(
+            "it holds no token; remove it, and a new one is made at the next start of {}",
+            "`portcullis serve`"
+        );
         return Err(StoreError::Unusable { path: path.to_owned(), problem });
     }
     Ok(Some(Secret::new(token)))

@@ -14,13 +14,20 @@ use crate::approval::{Answer, Approver, ApproverError, Question};
 pub struct ScriptedApprover {
     answers: Mutex<VecDeque<Answer>>,
     asked: Mutex<Vec<Question>>,
+    waits: bool,
 }
 
 impl ScriptedApprover {
     /// These answers, in order.
     #[must_use]
     pub fn new(answers: impl IntoIterator<Item = Answer>) -> Self {
-        Self { answers: Mutex::new(answers.into_iter().collect()), asked: Mutex::default() }
+        Self { answers: Mutex::new(answers.into_iter().collect()), asked: Mutex::default(), waits: false }
+    }
+
+    /// The same, but once no answer is left the question is left to others: one that is answered by its id.
+    #[must_use]
+    pub fn and_waits(self) -> Self {
+        Self { waits: true, ..self }
     }
 
     /// One more answer.
@@ -43,8 +50,11 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Approver for ScriptedApprover {
     async fn ask(&self, question: &Question) -> Result<Answer, ApproverError> {
         lock(&self.asked).push(question.clone());
-        lock(&self.answers)
-            .pop_front()
-            .ok_or_else(|| ApproverError::Nobody("the script has no more answers".to_owned()))
+        let answer = lock(&self.answers).pop_front();
+        match answer {
+            Some(answer) => Ok(answer),
+            None if self.waits => std::future::pending().await,
+            None => Err(ApproverError::Nobody("the script has no more answers".to_owned())),
+        }
     }
 }

@@ -219,7 +219,9 @@ impl Kept {
 
 fn approver(command: &Command, terminal: Option<Terminal>, output: Output) -> Arc<dyn Approver> {
     match (command, terminal) {
-        (Command::Serve(_), terminal) => Arc::new(AtEndpoint::new(terminal.map(|terminal| AtTerminal(terminal, output)))),
+        (Command::Serve(_), terminal) => {
+            Arc::new(AtEndpoint::new(terminal.map(|terminal| AtTerminal(terminal, output))))
+        }
         (Command::Call(args), _) if args.yes => Arc::new(OneYes::default()),
         (_, Some(terminal)) => Arc::new(AtTerminal(terminal, output)),
         (Command::Demo(_), None) => Arc::new(Demonstration(output)),

@@ -9,48 +9,64 @@ use tokio::sync::watch;
 
 use crate::endpoint::Endpoint;
 
-/// How often the store is looked at for what other hosts decided.
+/// How often the store is looked at for what anybody decided.
 const LOOK: Duration = Duration::from_millis(500);
 
 /// Counts changes of the list of tools.
 #[derive(Debug, Default)]
 pub(crate) struct Changes {
     tools: watch::Sender<u64>,
-    looking: Mutex<bool>,
+    seen: Mutex<Seen>,
+}
+
+#[derive(Debug, Default)]
+struct Seen {
+    /// The definitions, as they were last.
+    tools: Option<Vec<String>>,
+    looking: bool,
 }
 
 impl Changes {
-    /// Changes with the list of tools, from now on.
-    pub(crate) fn tools(self: &Arc<Self>, endpoint: &Arc<Endpoint>) -> watch::Receiver<u64> {
+    fn seen(&self) -> std::sync::MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes with the list of tools: whatever is decided once this is there.
+    pub(crate) async fn tools(self: &Arc<Self>, endpoint: &Arc<Endpoint>) -> watch::Receiver<u64> {
+        self.look(endpoint).await;
         let receiver = self.tools.subscribe();
-        let mut looking = self.looking.lock().unwrap_or_else(PoisonError::into_inner);
-        if !std::mem::replace(&mut *looking, true) {
-            tokio::spawn(look(Arc::downgrade(endpoint), self.clone()));
+        if !std::mem::replace(&mut self.seen().looking, true) {
+            tokio::spawn(keep_looking(Arc::downgrade(endpoint), self.clone()));
         }
         receiver
     }
+
+    async fn look(&self, endpoint: &Endpoint) {
+        // What cannot be read is no change.
+        let Ok(tools) = endpoint.offer.tools().await else { return };
+        let mut seen = self.seen();
+        let before = seen.tools.replace(tools.definitions.clone());
+        drop(seen);
+        if before.is_some_and(|before| before != tools.definitions) {
+            self.tools.send_modify(|changes| *changes += 1);
+        }
+    }
+
+    /// Whether nobody listens any more; then the next one begins anew.
+    fn is_over(&self) -> bool {
+        let mut seen = self.seen();
+        let over = self.tools.receiver_count() == 0;
+        if over {
+            *seen = Seen::default();
+        }
+        over
+    }
 }
 
-/// Looks until nobody listens.
-async fn look(endpoint: Weak<Endpoint>, changes: Arc<Changes>) {
-    let mut told: Option<Vec<String>> = None;
-    loop {
-        let Some(endpoint) = endpoint.upgrade() else { return };
-        if let Ok(tools) = endpoint.offer.tools().await {
-            let changed = told.as_ref().is_some_and(|told| *told != tools.definitions);
-            if changed || told.is_none() {
-                told = Some(tools.definitions.clone());
-            }
-            if changed {
-                changes.tools.send_modify(|changes| *changes += 1);
-            }
-        }
-        drop(endpoint);
+async fn keep_looking(endpoint: Weak<Endpoint>, changes: Arc<Changes>) {
+    while !changes.is_over() {
         tokio::time::sleep(LOOK).await;
-        let mut looking = changes.looking.lock().unwrap_or_else(PoisonError::into_inner);
-        if changes.tools.receiver_count() == 0 {
-            *looking = false;
-            return;
-        }
+        let Some(endpoint) = endpoint.upgrade() else { return };
+        changes.look(&endpoint).await;
     }
 }

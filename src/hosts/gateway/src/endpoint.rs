@@ -31,13 +31,7 @@ pub(crate) struct Endpoint {
 
 impl Endpoint {
     /// `entry` is how clients call it in their configuration.
-    pub(crate) fn new(
-        gate: &Gate,
-        shown: Shown,
-        entry: &str,
-        label: &str,
-        options: EndpointOptions,
-    ) -> Arc<Self> {
+    pub(crate) fn new(gate: &Gate, shown: Shown, entry: &str, label: &str, options: EndpointOptions) -> Arc<Self> {
         Arc::new(Self {
             label: label.to_owned(),
             offer: Offer::new(gate.clone(), shown, entry),

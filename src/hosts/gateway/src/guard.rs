@@ -158,7 +158,8 @@ mod tests {
         ] {
             assert_eq!(checked("POST", &[host, json, ("origin", origin)]), expected, "{origin}");
         }
-        for kind in ["text/plain", "", "application/x-www-form-urlencoded", "multipart/form-data", "application/jsonp"] {
+        for kind in ["text/plain", "", "application/x-www-form-urlencoded", "multipart/form-data", "application/jsonp"]
+        {
             assert_eq!(checked("POST", &[host, ("content-type", kind)]), 415, "{kind}");
         }
         assert_eq!(checked("POST", &[host, ("content-type", "application/json; charset=utf-8")]), 200);

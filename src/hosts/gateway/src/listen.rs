@@ -167,7 +167,9 @@ fn bind(address: SocketAddr) -> io::Result<TcpListener> {
 
 fn of_bind(address: SocketAddr, source: io::Error) -> ListenError {
     match source.kind() {
-        io::ErrorKind::AddrInUse => ListenError::Taken { port: address.port(), owner: crate::owner::of(address.port()) },
+        io::ErrorKind::AddrInUse => {
+            ListenError::Taken { port: address.port(), owner: crate::owner::of(address.port()) }
+        }
         _ => ListenError::Refused { address, source },
     }
 }

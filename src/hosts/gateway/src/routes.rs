@@ -124,7 +124,6 @@ impl Gateway {
     }
 
     /// Every route: `/mcp`, `/groups/{id}/mcp`, `/health`, `/ready`, `/api`.
-    #[must_use]
     pub fn router(&self) -> Router {
         Router::new()
             .route("/mcp", any(all))
@@ -210,7 +209,7 @@ async fn of_group(State(gateway): State<Gateway>, Path(id): Path<String>, reques
         None => None,
     };
     match group {
-        Some(group) => carried(&*gateway.group(group), request).await,
+        Some(group) => carried(&gateway.group(group), request).await,
         None => guard::unauthorized(),
     }
 }
@@ -225,7 +224,7 @@ async fn carried(served: &Served, request: Request) -> Response {
             };
             carrier::post(&served.endpoint, &served.sessions, &parts.headers, &body).await
         }
-        Method::GET => carrier::get(&served.endpoint, &served.sessions, &parts.headers),
+        Method::GET => carrier::get(&served.endpoint, &served.sessions, &parts.headers).await,
         Method::DELETE => carrier::delete(&served.sessions, &parts.headers),
         _ => {
             let mut response = status(StatusCode::METHOD_NOT_ALLOWED);
@@ -243,8 +242,10 @@ pub(crate) fn status(status: StatusCode) -> Response {
 
 /// Where each server stands, for whoever may know.
 async fn ready(State(gateway): State<Gateway>, request: Request) -> Response {
-    if !gateway.manages(request.headers()) && !(gateway.0.tokens.mcp.is_some() && gateway.opens(request.headers())) {
-        return guard::unauthorized();
+    // Where anybody may call, still nobody learns which servers there are.
+    let opens = gateway.0.tokens.mcp.is_some() && gateway.opens(request.headers());
+    if opens || gateway.manages(request.headers()) {
+        return manage::answer(manage::ready(&gateway).await);
     }
-    manage::answer(manage::ready(&gateway).await)
+    guard::unauthorized()
 }

@@ -56,6 +56,7 @@ pub struct Harness {
     kinds: Vec<&'static TransportKind>,
     policies: Vec<(&'static str, u16, Arc<dyn ApprovalPolicy>)>,
     answers: Vec<Answer>,
+    waits: bool,
     limits: Limits,
     surroundings: Surroundings,
     handler: Option<Arc<dyn ClientHandler>>,
@@ -98,6 +99,12 @@ impl Harness {
     /// What the person says, in order.
     pub fn answers(mut self, answers: impl IntoIterator<Item = Answer>) -> Self {
         self.answers.extend(answers);
+        self
+    }
+
+    /// Once no answer is left, questions wait to be answered by their id.
+    pub fn waits(mut self) -> Self {
+        self.waits = true;
         self
     }
 
@@ -161,7 +168,10 @@ impl Harness {
         let host = Host::new(Shared {
             registry,
             store,
-            approver: Arc::new(ScriptedApprover::new(self.answers)),
+            approver: Arc::new(match ScriptedApprover::new(self.answers) {
+                approver if self.waits => approver.and_waits(),
+                approver => approver,
+            }),
             audit: Arc::default(),
             context: OpenContext { surroundings: self.surroundings, limits: self.limits },
             secrets: self.secrets,

@@ -93,7 +93,8 @@ fn say(args: &Args, app: &App, folders: &portcullis_settings::Folders, port: u16
     let url = format!("http://127.0.0.1:{port}/mcp");
     let token = TokenPurpose::Mcp.path(&folders.data);
     if app.output.json {
-        app.output.json(&json!({"url": url, "port": port, "token": (!args.no_token).then(|| token.display().to_string())}));
+        app.output
+            .json(&json!({"url": url, "port": port, "token": (!args.no_token).then(|| token.display().to_string())}));
         return;
     }
     app.output.data(&format!("serving at {url}"));

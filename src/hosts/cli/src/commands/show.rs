@@ -10,10 +10,7 @@ use serde_json::Value;
 use crate::{
     app::App,
     error::CliError,
-    render::{
-        settings,
-        tools,
-    },
+    render::{settings, tools},
 };
 
 /// Show one server and its tools, with the names of its secrets and no value; start nothing.

@@ -7,11 +7,7 @@ use portcullis::{
     tools::{ExportShape, RefusedTool},
 };
 
-use crate::{
-    app::App,
-    error::CliError,
-    render::tools,
-};
+use crate::{app::App, error::CliError, render::tools};
 
 /// Show tools as they were listed last, list them again, or choose which are on.
 #[derive(Debug, clap::Args)]

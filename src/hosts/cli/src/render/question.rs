@@ -18,6 +18,7 @@ pub fn text(question: &Question) -> String {
         format!("  server     {}", quote(&question.server)),
         format!("  asked by   {}", escape(&question.caller)),
     ];
+    lines.extend(question.client.as_ref().map(|client| format!("  client     {} (as it says itself)", escape(client))));
     let mut theirs = Vec::new();
     theirs.extend(question.title.as_ref().map(|title| format!("title: {title}")));
     theirs.extend(question.description.clone());

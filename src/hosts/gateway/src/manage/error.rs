@@ -1,10 +1,7 @@
 //! What went wrong, with a code for programs and words for the person.
 
 use http::StatusCode;
-use portcullis::{
-    GateError,
-    gate::ErrorClass,
-};
+use portcullis::{GateError, gate::ErrorClass};
 use serde_json::{Value, json};
 
 /// Why an operation did not happen.

@@ -24,12 +24,8 @@ struct Events {
 
 pub(super) fn stream(gateway: &Gateway) -> Response {
     let gate = gateway.0.gate.clone();
-    let events = Events {
-        questions: gate.questions().changes(),
-        connections: gate.connection_events(),
-        gate,
-        first: true,
-    };
+    let events =
+        Events { questions: gate.questions().changes(), connections: gate.connection_events(), gate, first: true };
     let events = stream::unfold(events, |mut events| async move {
         let event = events.next().await?;
         Some((Ok::<_, Infallible>(event), events))

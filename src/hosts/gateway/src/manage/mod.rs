@@ -20,13 +20,13 @@ use axum::{
 use http::{HeaderValue, StatusCode, header};
 use serde_json::{Map, Value, json};
 
+pub(crate) use self::calls::Calls;
 pub use self::{
     client::ManagementClient,
     error::ApiError,
     openapi::document,
     operations::{Grade, OPERATIONS, Operation, Verb},
 };
-pub(crate) use self::calls::Calls;
 use crate::{
     guard,
     routes::{BODY_BYTES, Gateway, status},
@@ -43,9 +43,11 @@ pub(crate) fn routes() -> Router<Gateway> {
             Verb::Post => MethodFilter::POST,
             Verb::Delete => MethodFilter::DELETE,
         };
-        let handler = move |State(gateway): State<Gateway>, path: RawPathParams, query: Query<Map<String, Value>>, request: Request| async move {
-            run(operation, gateway, &path, query.0, request).await
-        };
+        let handler =
+            move |State(gateway): State<Gateway>,
+                  path: RawPathParams,
+                  query: Query<Map<String, Value>>,
+                  request: Request| async move { run(operation, gateway, &path, query.0, request).await };
         router = router.route(&format!("{ROOT}{}", operation.path), routing::on(filter, handler));
     }
     router

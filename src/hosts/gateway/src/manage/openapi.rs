@@ -44,7 +44,8 @@ pub fn document() -> Value {
 
 fn described(operation: &Operation) -> Value {
     let mut schema = (operation.input)();
-    let in_path: Vec<&str> = operation.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}')).collect();
+    let in_path: Vec<&str> =
+        operation.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}')).collect();
     let mut properties = schema["properties"].as_object().cloned().unwrap_or_default();
     let required: Vec<Value> = schema["required"].as_array().cloned().unwrap_or_default();
     let is_required = |name: &str| required.iter().any(|other| other == name);
@@ -66,13 +67,14 @@ fn described(operation: &Operation) -> Value {
         },
     });
     if operation.verb == Verb::Post && !properties.is_empty() {
-        schema["required"] = required.iter().filter(|name| !in_path.iter().any(|other| *name == other)).cloned().collect();
+        schema["required"] =
+            required.iter().filter(|name| !in_path.iter().any(|other| *name == other)).cloned().collect();
         schema["properties"] = properties.into();
         described["requestBody"] = json!({"required": true, "content": {"application/json": {"schema": schema}}});
     } else {
-        parameters.extend(properties.into_iter().map(|(name, schema)| {
-            json!({"required": is_required(&name), "name": name, "in": "query", "schema": schema})
-        }));
+        parameters.extend(properties.into_iter().map(
+            |(name, schema)| json!({"required": is_required(&name), "name": name, "in": "query", "schema": schema}),
+        ));
     }
     if !parameters.is_empty() {
         described["parameters"] = parameters.into();

@@ -153,8 +153,7 @@ async fn carried(
 ) -> Result<String, RpcError> {
     let (progress, mut progressed) = mpsc::channel::<Box<RawValue>>(16);
     let asks = client.endpoint.options.ask_in_client && handler.offers().elicitation_form;
-    let notices =
-        Notices { token: token.clone(), on: on.clone(), asks: asks.then(|| handler.clone()) };
+    let notices = Notices { token: token.clone(), on: on.clone(), asks: asks.then(|| handler.clone()) };
     let approver = (token.is_some() || asks).then(|| Arc::new(notices) as Arc<dyn Approver>);
     let context = CallContext {
         client: client.description(),

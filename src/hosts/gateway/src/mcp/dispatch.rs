@@ -65,7 +65,6 @@ fn complete_result(result: String) -> String {
     }
 }
 
-
 fn server_info() -> Value {
     json!({"name": "portcullis", "title": "Portcullis", "version": env!("CARGO_PKG_VERSION")})
 }
@@ -150,8 +149,7 @@ async fn list(client: &Client, params: Option<&RawValue>, kind: ListKind) -> Res
 }
 
 fn page(client: &Client, member: &str, items: &[String]) -> String {
-    let hints =
-        if client.stateless { format!(r#","ttlMs":{TTL_MS},"cacheScope":"private""#) } else { String::new() };
+    let hints = if client.stateless { format!(r#","ttlMs":{TTL_MS},"cacheScope":"private""#) } else { String::new() };
     format!(r#"{{"{member}":[{}]{hints}}}"#, items.join(","))
 }
 

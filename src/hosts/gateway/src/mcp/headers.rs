@@ -7,12 +7,7 @@ use http::HeaderMap;
 use serde::Deserialize;
 use serde_json::{json, value::RawValue};
 
-use super::{
-    HANDSHAKES, STATELESS,
-    client::Identity,
-    message::RpcError,
-    revisions,
-};
+use super::{HANDSHAKES, STATELESS, client::Identity, message::RpcError, revisions};
 
 pub(crate) const REVISION: &str = "mcp-protocol-version";
 pub(crate) const SESSION: &str = "mcp-session-id";
@@ -124,9 +119,9 @@ mod tests {
     use super::*;
 
     fn seen(headers: &[(&'static str, &str)], method: &str, params: &str) -> String {
-        let headers = headers.iter().map(|(name, value)| {
-            (http::HeaderName::from_static(name), http::HeaderValue::from_str(value).unwrap())
-        });
+        let headers = headers
+            .iter()
+            .map(|(name, value)| (http::HeaderName::from_static(name), http::HeaderValue::from_str(value).unwrap()));
         let params = RawValue::from_string(params.to_owned()).unwrap();
         match era(&headers.collect(), method, Some(&params)) {
             Ok(Era::Handshake) => "handshake".to_owned(),

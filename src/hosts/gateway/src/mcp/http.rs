@@ -101,7 +101,10 @@ fn accepts(headers: &HeaderMap, kind: &str) -> bool {
             let (range, parameters) = range.split_once(';').unwrap_or((range, ""));
             let range = range.trim();
             let wanted = range.eq_ignore_ascii_case(kind) || range == any || range == format!("{own}/*");
-            wanted && !parameters.split(';').any(|parameter| matches!(parameter.trim(), "q=0" | "q=0.0" | "q=0.00" | "q=0.000"))
+            wanted
+                && !parameters
+                    .split(';')
+                    .any(|parameter| matches!(parameter.trim(), "q=0" | "q=0.0" | "q=0.00" | "q=0.000"))
         })
 }
 
@@ -134,9 +137,7 @@ pub(crate) async fn post(
             }
             Ok(Era::Handshake) if method == "initialize" => begin(endpoint, sessions, id, params).await,
             Ok(Era::Handshake) => match client_of(sessions, session) {
-                Ok(client) => {
-                    answered(client, id.get(), &method, params, accepts(headers, "text/event-stream")).await
-                }
+                Ok(client) => answered(client, id.get(), &method, params, accepts(headers, "text/event-stream")).await,
                 Err(status) => failed(status, Some(id.get()), no_session(status)),
             },
         },
@@ -211,13 +212,7 @@ fn status(client: &Client, error: &RpcError) -> StatusCode {
 
 /// Carries out a request: plain JSON, or a stream from the first thing that has to be told before the result.
 /// Whoever goes away takes the request back.
-async fn answered(
-    client: Arc<Client>,
-    id: &str,
-    method: &str,
-    params: Option<&RawValue>,
-    streams: bool,
-) -> Response {
+async fn answered(client: Arc<Client>, id: &str, method: &str, params: Option<&RawValue>, streams: bool) -> Response {
     let (on, mut told) = mpsc::channel(ON_THE_WAY);
     let (id, method, params) = (id.to_owned(), method.to_owned(), params.map(ToOwned::to_owned));
     let failure = Arc::new(std::sync::OnceLock::new());
@@ -291,7 +286,7 @@ fn streamed(first: Option<String>, told: mpsc::Receiver<String>, work: Option<Wo
 }
 
 /// The stream of what a client with a session is told unasked.
-pub(crate) fn get(endpoint: &Arc<Endpoint>, sessions: &HttpSessions, headers: &HeaderMap) -> Response {
+pub(crate) async fn get(endpoint: &Arc<Endpoint>, sessions: &HttpSessions, headers: &HeaderMap) -> Response {
     let session = headers.get(headers::SESSION).and_then(|value| value.to_str().ok());
     if session.is_none() || !accepts(headers, "text/event-stream") {
         return empty(StatusCode::METHOD_NOT_ALLOWED);
@@ -299,7 +294,7 @@ pub(crate) fn get(endpoint: &Arc<Endpoint>, sessions: &HttpSessions, headers: &H
     match client_of(sessions, session) {
         Ok(client) => {
             let notices = client.notices();
-            let changes = endpoint.changes.tools(endpoint);
+            let changes = endpoint.changes.tools(endpoint).await;
             told(client, notices, Some(changes), None, Vec::new())
         }
         Err(status) => failed(status, None, no_session(status)),
@@ -350,7 +345,10 @@ async fn listen(client: &Arc<Client>, id: &RawValue, params: Option<&RawValue>) 
         accepted.insert("resourceSubscriptions".to_owned(), resources.into());
     }
     let endpoint = &client.endpoint;
-    let changes = listen.notifications.tools_list_changed.then(|| endpoint.changes.tools(endpoint));
+    let changes = match listen.notifications.tools_list_changed {
+        true => Some(endpoint.changes.tools(endpoint).await),
+        false => None,
+    };
     let id = id.get().to_owned();
     let params = json!({"notifications": accepted}).to_string();
     let first = tagged("notifications/subscriptions/acknowledged", &params, &id);

@@ -266,8 +266,13 @@ mod tests {
 
     #[test]
     fn s55_nesting_is_bounded_and_texts_do_not_count() {
-        let nested =
-            |levels: usize| format!(r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{{"a":{}{}}}}}"#, "[".repeat(levels), "]".repeat(levels));
+        let nested = |levels: usize| {
+            format!(
+                r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{{"a":{}{}}}}}"#,
+                "[".repeat(levels),
+                "]".repeat(levels)
+            )
+        };
         assert!(seen(&nested(MESSAGE_DEPTH - 2)).starts_with("request"));
         assert_eq!(seen(&nested(MESSAGE_DEPTH - 1)), "-32700");
         let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{{"a":"\"{}"}}}}"#, "[".repeat(500));

@@ -34,7 +34,7 @@ pub(crate) async fn serve(
     let mut input = BufReader::new(input);
     let (on, mut told) = mpsc::channel::<String>(UNWRITTEN);
     let mut notices = client.notices();
-    let mut changes = endpoint.changes.tools(endpoint);
+    let mut changes = endpoint.changes.tools(endpoint).await;
     let mut under_way = FuturesUnordered::new();
     let mut line = Vec::new();
     loop {
@@ -89,7 +89,10 @@ async fn read_line(
     let room = (limit + 1).saturating_sub(line.len());
     let read = input.take(room as u64).read_until(b'\n', line).await?;
     if line.len() > limit {
-        return Err(std::io::Error::new(std::io::ErrorKind::InvalidData, format!("a line is longer than {limit} bytes")));
+        return Err(std::io::Error::new(
+            std::io::ErrorKind::InvalidData,
+            format!("a line is longer than {limit} bytes"),
+        ));
     }
     Ok(read > 0 || !line.is_empty())
 }

@@ -124,7 +124,9 @@ impl Offer {
         }))
         .await;
         let each = servers.iter().zip(lists);
-        Ok(each.flat_map(|(server, items)| items.into_iter().filter_map(|item| self.item(server, kind, &item))).collect())
+        Ok(each
+            .flat_map(|(server, items)| items.into_iter().filter_map(|item| self.item(server, kind, &item)))
+            .collect())
     }
 
     fn item(&self, server: &Server, kind: ListKind, item: &RawValue) -> Option<String> {
