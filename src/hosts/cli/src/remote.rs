@@ -1,11 +1,15 @@
 //! The endpoint of the same store, where one runs: its servers are used rather than started a second time.
 
+use std::time::Duration;
+
 use portcullis::{
     approval::{Approver, Question},
+    raw::RawResult,
+    session::ListKind,
     store::{TokenPurpose, endpoint_note, endpoint_token},
 };
 use portcullis_gateway::manage::{ApiError, ManagementClient};
-use serde::Deserialize;
+use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json, value::RawValue};
 
 use crate::{
@@ -59,13 +63,11 @@ impl Remote {
         }
         let input = json!({"server": server, "tool": tool, "arguments": arguments, "caller": caller});
         let begun = self.run("calls.start", input).await?;
-        let unreadable = |error: serde_json::Error| CliError::internal(error.to_string());
-        let read = |text: &str| serde_json::from_str::<Begun>(text).map_err(unreadable);
         let result = |begun: Begun| {
             let result = begun.result.ok_or_else(|| CliError::internal("the endpoint gave no result"))?;
             Ok(result.get().to_owned())
         };
-        let Begun { question: Some(question), .. } = read(&begun)? else { return result(read(&begun)?) };
+        let Begun { question: Some(question), .. } = read::<Begun>(&begun)? else { return result(read(&begun)?) };
         let mut wait = std::pin::pin!(self.run("calls.wait", json!({"id": question.id})));
         let answered = tokio::select! {
             done = &mut wait => return result(read(&done?)?),
@@ -79,6 +81,77 @@ impl Remote {
             (done, _) => result(read(&done?)?),
         }
     }
+}
+
+/// A list of a server, of the one that runs already if one does.
+pub(crate) async fn list(app: &App, server: &str, kind: ListKind) -> Result<Vec<Box<RawValue>>, CliError> {
+    let operation = match kind {
+        ListKind::Resources => "resources.list",
+        ListKind::ResourceTemplates => "resources.templates",
+        ListKind::Prompts => "prompts.list",
+        ListKind::Tools => return Ok(app.gate.list(server, kind).await?),
+    };
+    match Remote::find(app)? {
+        Some(remote) => read(&remote.run(operation, json!({"name": server})).await?),
+        None => Ok(app.gate.list(server, kind).await?),
+    }
+}
+
+/// A resource, as its server wrote it.
+pub(crate) async fn resource(app: &App, server: &str, uri: &str) -> Result<RawResult, CliError> {
+    match Remote::find(app)? {
+        Some(remote) => {
+            let result = remote.run("resources.read", json!({"name": server, "uri": uri})).await?;
+            Ok(RawResult::from_text(result))
+        }
+        None => Ok(app.gate.read(server, uri).await?),
+    }
+}
+
+/// A prompt, as its server wrote it.
+pub(crate) async fn prompt(
+    app: &App,
+    server: &str,
+    name: &str,
+    arguments: Option<&RawValue>,
+) -> Result<RawResult, CliError> {
+    match Remote::find(app)? {
+        Some(remote) => {
+            let mut input = json!({"name": server, "prompt": name});
+            if let Some(arguments) = arguments {
+                input["arguments"] = arguments.get().into();
+            }
+            Ok(RawResult::from_text(remote.run("prompts.get", input).await?))
+        }
+        None => Ok(app.gate.prompt(server, name, arguments).await?),
+    }
+}
+
+/// How long a server takes to answer.
+pub(crate) async fn ping(app: &App, server: &str) -> Result<Duration, CliError> {
+    #[derive(Deserialize)]
+    struct Took {
+        ms: f64,
+    }
+    match Remote::find(app)? {
+        Some(remote) => {
+            let took: Took = read(&remote.run("servers.ping", json!({"name": server})).await?)?;
+            Ok(Duration::try_from_secs_f64(took.ms / 1e3).unwrap_or_default())
+        }
+        None => Ok(app.gate.ping(server).await?),
+    }
+}
+
+/// Lists the tools of a server again.
+pub(crate) async fn refresh(app: &App, server: &str) -> Result<(), CliError> {
+    match Remote::find(app)? {
+        Some(remote) => remote.run("tools.refresh", json!({"name": server})).await.map(drop),
+        None => Ok(app.gate.refresh(server).await?),
+    }
+}
+
+fn read<T: DeserializeOwned>(text: &str) -> Result<T, CliError> {
+    serde_json::from_str(text).map_err(|error| CliError::internal(error.to_string()))
 }
 
 impl From<ApiError> for CliError {

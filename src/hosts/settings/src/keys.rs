@@ -43,6 +43,7 @@ pub const KEYS: &[SettingKey] = &[
     number("limits.pages", "pages of one list"),
     number("limits.items", "items of one list"),
     number("limits.parallelStarts", "servers that are being started at one time"),
+    SettingKey { name: "mcpPort", kind: Kind::Number, summary: "where `serve` listens" },
     SettingKey {
         name: "limits.idleStopMs",
         kind: Kind::NumberOrNever,

@@ -36,6 +36,8 @@ pub struct Settings {
     pub lifecycle: Lifecycle,
     /// The lock file that this host is held to.
     pub locked: Option<PathBuf>,
+    /// The port of the endpoint on loopback.
+    pub mcp_port: u16,
     /// Whether the login shell may be asked for its `PATH`.
     pub login_path: bool,
     /// Filter of the log on standard error.
@@ -44,6 +46,8 @@ pub struct Settings {
     pub origins: BTreeMap<&'static str, Origin>,
 }
 
+/// The port of the endpoint without any setting.
+pub const MCP_PORT: u16 = 27190;
 /// The log without any setting.
 pub const DEFAULT_LOG: &str = "warn";
 
@@ -55,6 +59,7 @@ impl Default for Settings {
             secrets: KeyringUse::Auto,
             lifecycle: Lifecycle::Auto,
             locked: None,
+            mcp_port: MCP_PORT,
             login_path: true,
             log: DEFAULT_LOG.to_owned(),
             origins: BTreeMap::new(),
@@ -158,6 +163,7 @@ struct Layered {
     start_servers: Starts,
     lifecycle: Begins,
     locked: String,
+    mcp_port: u16,
     login_path: Asks,
     log: String,
 }
@@ -286,6 +292,7 @@ impl From<Layered> for Settings {
                 Begins::Stateless => Lifecycle::Stateless,
             },
             locked: (!layered.locked.is_empty()).then(|| layered.locked.into()),
+            mcp_port: layered.mcp_port,
             login_path: layered.login_path == Asks::Auto,
             log: layered.log,
             origins: BTreeMap::new(),
@@ -313,6 +320,7 @@ fn defaults() -> Dict {
         ("nameStyle", Value::from("prefixed")),
         ("secrets", Value::from("auto")),
         ("locked", Value::from("")),
+        ("mcpPort", Value::from(MCP_PORT)),
         ("loginPath", Value::from("auto")),
         ("log", Value::from(DEFAULT_LOG)),
     ] {

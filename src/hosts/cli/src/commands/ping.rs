@@ -1,6 +1,6 @@
 //! Whether a server answers.
 
-use crate::{app::App, error::CliError};
+use crate::{app::App, error::CliError, remote};
 
 /// Ask a server whether it is there; started first, if it does not run.
 #[derive(Debug, clap::Args)]
@@ -15,7 +15,7 @@ pub struct Args {
 ///
 /// What the gate says.
 pub async fn run(args: &Args, app: &App) -> Result<u8, CliError> {
-    let took = app.gate.ping(&args.server).await?;
+    let took = remote::ping(app, &args.server).await?;
     if app.output.json {
         app.output.json(
             &serde_json::json!({"answered": true, "microseconds": u64::try_from(took.as_micros()).unwrap_or(u64::MAX)}),

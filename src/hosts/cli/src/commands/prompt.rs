@@ -4,7 +4,7 @@ use portcullis::display::{escape, escape_json};
 use serde::Deserialize;
 use serde_json::{Map, Value, value::RawValue};
 
-use crate::{app::App, error::CliError, render};
+use crate::{app::App, error::CliError, remote, render};
 
 /// Get a prompt of a server, filled in. Its words are the server's.
 #[derive(Debug, clap::Args)]
@@ -47,7 +47,7 @@ pub async fn run(args: &Args, app: &App) -> Result<u8, CliError> {
     }
     let arguments = (!members.is_empty()).then(|| RawValue::from_string(Value::Object(members).to_string()));
     let arguments = arguments.transpose().map_err(|error| CliError::internal(error.to_string()))?;
-    let result = app.gate.prompt(&args.server, &args.name, arguments.as_deref()).await?;
+    let result = remote::prompt(app, &args.server, &args.name, arguments.as_deref()).await?;
     if app.output.json {
         app.output.data(&escape_json(result.get()));
         return Ok(0);

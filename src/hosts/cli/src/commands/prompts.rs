@@ -3,7 +3,7 @@
 use portcullis::session::ListKind;
 use serde::Deserialize;
 
-use crate::{app::App, error::CliError, render::listing};
+use crate::{app::App, error::CliError, remote, render::listing};
 
 /// List the prompts of a server.
 #[derive(Debug, clap::Args)]
@@ -34,7 +34,7 @@ struct Argument {
 ///
 /// What the gate says.
 pub async fn run(args: &Args, app: &App) -> Result<u8, CliError> {
-    let prompts = app.gate.list(&args.server, ListKind::Prompts).await?;
+    let prompts = remote::list(app, &args.server, ListKind::Prompts).await?;
     if app.output.json {
         app.output.json(&prompts);
         return Ok(0);

@@ -6,7 +6,7 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 use portcullis::display::{escape, escape_json, escape_lines};
 use serde::Deserialize;
 
-use crate::{app::App, error::CliError};
+use crate::{app::App, error::CliError, remote};
 
 /// Read a resource of a server.
 #[derive(Debug, clap::Args)]
@@ -43,7 +43,7 @@ struct Content {
 ///
 /// What the gate says, and a file that cannot be written.
 pub async fn run(args: &Args, app: &App) -> Result<u8, CliError> {
-    let result = app.gate.read(&args.server, &args.uri).await?;
+    let result = remote::resource(app, &args.server, &args.uri).await?;
     if let Some(file) = &args.output {
         let contents = contents(result.get())?;
         let [content] = &contents[..] else {

@@ -4,7 +4,7 @@ use portcullis::{serde_json::value::RawValue, session::ListKind};
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::{app::App, error::CliError, render::listing};
+use crate::{app::App, error::CliError, remote, render::listing};
 
 /// List the resources of a server, and the templates of more.
 #[derive(Debug, clap::Args)]
@@ -29,9 +29,9 @@ struct Resource {
 ///
 /// What the gate says.
 pub async fn run(args: &Args, app: &App) -> Result<u8, CliError> {
-    let resources = app.gate.list(&args.server, ListKind::Resources).await?;
+    let resources = remote::list(app, &args.server, ListKind::Resources).await?;
     // Few servers have any, and an old one may not know the method.
-    let templates = app.gate.list(&args.server, ListKind::ResourceTemplates).await.unwrap_or_default();
+    let templates = remote::list(app, &args.server, ListKind::ResourceTemplates).await.unwrap_or_default();
     if app.output.json {
         app.output.json(&json!({"resources": resources, "resourceTemplates": templates}));
         return Ok(0);

@@ -17,9 +17,9 @@ use crate::{app::App, error::CliError};
 /// `portcullis deny` from another.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Listen at this port of the machine; 0 takes a free one.
-    #[arg(long, default_value_t = PORT, conflicts_with = "stdio")]
-    pub port: u16,
+    /// Listen at this port of the machine instead of the setting `mcpPort`; 0 takes a free one.
+    #[arg(long, conflicts_with = "stdio")]
+    pub port: Option<u16>,
     /// Listen at this address too, where other machines may reach it.
     #[arg(long, value_name = "IP", requires = "host")]
     pub address: Option<IpAddr>,
@@ -40,9 +40,6 @@ pub struct Args {
     pub stdio: bool,
 }
 
-/// Where the endpoint is unless something else is said.
-pub const PORT: u16 = 27190;
-
 /// Runs the command.
 ///
 /// # Errors
@@ -60,7 +57,7 @@ pub async fn run(args: &Args, app: &App) -> Result<u8, CliError> {
         options: EndpointOptions { ask_in_client: args.ask_in_client },
     });
     // A client that only starts commands still lets others answer its questions.
-    let port = if args.stdio { 0 } else { args.port };
+    let port = if args.stdio { 0 } else { args.port.unwrap_or(app.settings.mcp_port) };
     let mut listeners = Listeners::loopback(port).map_err(|error| taken(&error))?;
     let port = listeners.port();
     if let Some(address) = args.address {
@@ -116,5 +113,5 @@ fn taken(error: &ListenError) -> CliError {
         Some(source) => failure.because(source),
         None => failure,
     };
-    failure.help("choose another with `--port`")
+    failure.help("choose another with `--port`, or for good with the setting `mcpPort`")
 }

@@ -7,7 +7,7 @@ use portcullis::{
     tools::{ExportShape, RefusedTool},
 };
 
-use crate::{app::App, error::CliError, render::tools};
+use crate::{app::App, error::CliError, remote, render::tools};
 
 /// Show tools as they were listed last, list them again, or choose which are on.
 #[derive(Debug, clap::Args)]
@@ -47,7 +47,7 @@ pub enum Shape {
 pub async fn run(args: &Args, app: &App) -> Result<u8, CliError> {
     if let Some(name) = &args.name {
         if args.refresh {
-            app.gate.refresh(name).await?;
+            remote::refresh(app, name).await?;
         }
         if args.enable.is_some() || args.disable.is_some() {
             app.gate.select(name, choice(args.enable.as_deref()), choice(args.disable.as_deref())).await?;

@@ -324,6 +324,8 @@ operations! {
     };
     "resources.list" Read Get "/servers/{name}/resources" "resources" "The resources of a server"
     OneServer => |gateway, OneServer { name }| text(&gateway.0.gate.list(&name, ListKind::Resources).await?);
+    "resources.templates" Read Get "/servers/{name}/resource-templates" "resources" "The templates of addresses of a server's resources"
+    OneServer => |gateway, OneServer { name }| text(&gateway.0.gate.list(&name, ListKind::ResourceTemplates).await?);
     "resources.read" Read Get "/servers/{name}/resource" "read" "Reads a resource"
     Reads => |gateway, Reads { name, uri }| Ok(gateway.0.gate.read(&name, &uri).await?.into_string());
     "prompts.list" Read Get "/servers/{name}/prompts" "prompts" "The prompts of a server"
