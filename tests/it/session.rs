@@ -467,3 +467,47 @@ async fn s27_a_tool_with_a_schema_that_leads_elsewhere_is_refused_and_the_others
     assert!(reasons[0].contains("is not fetched") && reasons[1].contains("more than 262144"), "{reasons:?}");
     assert!(elsewhere.accept().is_err(), "somebody asked for the schema");
 }
+
+#[tokio::test]
+async fn r35_slow_headers_slow_bodies_and_silence_end_at_the_limit_of_the_start() {
+    use portcullis::tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    for (what, head) in [
+        ("silence", ""),
+        ("slow headers", "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nX-Long: "),
+        ("a slow body", "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100000\r\n\r\n{"),
+        ("slow events", "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: "),
+    ] {
+        let listener = portcullis::tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+        let server = tokio::spawn(async move {
+            loop {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                tokio::spawn(async move {
+                    let _ = stream.read(&mut [0; 4096]).await;
+                    let _ = stream.write_all(head.as_bytes()).await;
+                    // A byte now and then, or nothing, for ever.
+                    loop {
+                        tokio::time::sleep(Duration::from_millis(50)).await;
+                        if !head.is_empty() && stream.write_all(b" ").await.is_err() {
+                            return;
+                        }
+                    }
+                });
+            }
+        });
+        let host = Harness::new()
+            .transport(&portcullis_transports::streamable_http::KIND)
+            .define(crate::common::define("slow", "streamable-http", &serde_json::json!({"url": url})))
+            .limits(Limits { start: Duration::from_millis(700), ..limits() })
+            .start()
+            .await
+            .unwrap();
+        host.trust("slow").await.unwrap();
+        let begun = Instant::now();
+        let error = within(host.gate().refresh("slow")).await.unwrap_err();
+        assert!(begun.elapsed() < AT_ONCE, "{what}: {:?}", begun.elapsed());
+        assert!(error.to_string().contains("`slow`") && error.to_string().contains("0.7 s"), "{what}: {error}");
+        assert_eq!(error.class(), ErrorClass::Unreachable, "{what}");
+        server.abort();
+    }
+}
