@@ -185,3 +185,36 @@ async fn futures(host: &Host, count: usize) -> Vec<bool> {
     }
     results
 }
+
+#[tokio::test]
+async fn r24_changed_tools_are_listed_by_themselves_and_told_once() {
+    let server = FakeServer::new();
+    let host = host(&server, limits()).await;
+    let gate = host.gate();
+    within(gate.connect("fake")).await.unwrap();
+    let mut events = gate.connection_events();
+    let lists = || server.requests("tools/list").len();
+    let tools = |description: &str| {
+        [
+            format!(r#"{{"name":"echo","description":"{description}","inputSchema":{{}}}}"#),
+            r#"{"name":"raw","inputSchema":{}}"#.to_owned(),
+        ]
+    };
+    for (round, description) in (1..).zip(["one", "two"]) {
+        let before = lists();
+        server.set_tools(tools(description).iter().map(String::as_str));
+        for _ in 0..1_000 {
+            server.list_changed();
+        }
+        let event = within(events.recv()).await.unwrap();
+        assert_eq!((event.connection.state, event.connection.tool_changes), (ConnectionState::Connected, round));
+        assert!((1..=3).contains(&(lists() - before)), "{} lists", lists() - before);
+        let error = within(host.call("fake", "echo", "{}")).await.unwrap_err();
+        assert_eq!(error.code(), "tool-changed");
+        // The same list again is listed, and nothing to tell.
+        let before = lists();
+        server.list_changed();
+        within(server.until(|server| server.requests("tools/list").len() > before)).await;
+    }
+    assert!(events.try_recv().is_err());
+}

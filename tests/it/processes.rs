@@ -12,11 +12,11 @@ use std::{
 };
 
 use portcullis::{
-    Definition, Gate, GateParts, Registry,
+    Definition, Gate, GateParts, Limits, Registry,
     approval::Grants,
     audit::AuditMemory,
     document::Document,
-    gate::Choice,
+    gate::{Choice, Requested},
     secret::Secrets,
     serde_json::{Value, json},
     session::{Lifecycle, Refusing},
@@ -25,7 +25,7 @@ use portcullis::{
     tokio,
     transport::OpenContext,
 };
-use portcullis_harness::call;
+use portcullis_harness::{Harness, call};
 
 use crate::common::{Fixture, eventually, limits, within};
 
@@ -204,4 +204,98 @@ async fn r28_a_thousand_operations_on_eight_tasks_run_one_process_at_most() {
     looking.join().unwrap();
     assert_eq!(peak.load(Ordering::SeqCst), 1);
     assert!(fixture.lines("started").len() > 20, "{}", fixture.lines("started").len());
+}
+
+/// Sends `signal` to the process of the fixture that lives.
+fn signal(fixture: &Fixture, signal: &str) {
+    let ids = fixture.lines("pids").into_iter().map(|line| line.rsplit(' ').next().unwrap().to_owned());
+    let heard = ids.filter(|id| Command::new("kill").args([signal, id]).status().unwrap().success());
+    assert_eq!(heard.count(), 1);
+}
+
+#[tokio::test]
+async fn r21_a_call_of_a_stopped_server_ends_in_time_and_the_server_can_be_ended() {
+    let fixture = Fixture::new(&[]);
+    let host = fixture.ready(Limits { idle: Duration::from_millis(500), ..limits() }).await;
+    within(host.call("fixture", "echo", "{}")).await.unwrap();
+    let once = fixture.lines("pids").len();
+    signal(&fixture, "-STOP");
+    let error = within(host.call("fixture", "echo", "{}")).await.unwrap_err();
+    assert_eq!(error.code(), "timeout", "{error}");
+    signal(&fixture, "-CONT");
+    within(host.call("fixture", "echo", "{}")).await.unwrap();
+    signal(&fixture, "-STOP");
+    within(host.gate().disconnect("fixture")).await;
+    assert_eq!(fixture.alive(), 0);
+    assert_eq!(fixture.lines("pids").len(), once, "it was ended once and started no more");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r22_a_result_of_a_hundred_megabytes_is_refused_and_other_servers_go_on() {
+    let (large, small) = (Fixture::new(&["--big-result", "100000000"]), Fixture::new(&[]));
+    let host = Harness::new()
+        .transport(&portcullis_transports::stdio::KIND)
+        .define(large.definition("large"))
+        .define(small.definition("small"))
+        .limits(limits())
+        .start()
+        .await
+        .unwrap();
+    for server in ["large", "small"] {
+        host.make_ready(server).await.unwrap();
+        host.gate().set_mode(server, Mode::Allow).await.unwrap();
+        within(host.call(server, "echo", "{}")).await.unwrap();
+    }
+    let over = AtomicBool::default();
+    let too_large = async {
+        let error = within(host.call("large", "big", "{}")).await.unwrap_err();
+        over.store(true, Ordering::SeqCst);
+        error
+    };
+    let others = async {
+        let mut calls = 0;
+        while !over.load(Ordering::SeqCst) {
+            within(host.call("small", "echo", "{}")).await.unwrap();
+            calls += 1;
+        }
+        calls
+    };
+    let (error, calls) = tokio::join!(too_large, others);
+    assert_eq!(error.code(), "too-large", "{error}");
+    assert!(calls > 0);
+    assert_eq!(small.lines("started").len(), 2, "one start for the list, one for the calls");
+    within(host.call("small", "echo", "{}")).await.unwrap();
+}
+
+#[tokio::test]
+async fn s22_two_hundred_questions_are_answered_one_by_one_or_denied_together() {
+    const QUESTIONS: usize = 200;
+    let fixture = Fixture::new(&[]);
+    let host = fixture.host(limits()).await;
+    host.make_ready("fixture").await.unwrap();
+    let gate = host.gate();
+    let mut waiting = Vec::new();
+    for number in 0..QUESTIONS {
+        // The last two are identical.
+        let arguments = format!(r#"{{"text":"{}"}}"#, number.min(QUESTIONS - 2));
+        let Requested::Asked(asked) = within(gate.request(call("fixture", "echo", &arguments).unwrap())).await.unwrap()
+        else {
+            panic!("nobody allowed it")
+        };
+        waiting.push(asked);
+    }
+    let open = gate.questions().open();
+    assert_eq!(open.len(), QUESTIONS);
+    gate.questions().answer(&open[QUESTIONS - 1].id, portcullis::approval::Answer::Once).unwrap();
+    assert_eq!(gate.questions().open().len(), QUESTIONS - 1, "its twin still waits");
+    assert_eq!(gate.questions().deny_all(), QUESTIONS - 1);
+    let mut tickets = Vec::new();
+    for asked in waiting {
+        tickets.extend(within(gate.answered(asked)).await);
+    }
+    assert_eq!(tickets.len(), 1);
+    for ticket in tickets {
+        within(gate.execute(ticket)).await.unwrap();
+    }
+    assert_eq!(fixture.lines("calls").len(), 1);
 }

@@ -409,3 +409,105 @@ async fn r18_r50_a_process_that_ignores_every_request_to_end_is_gone_in_time() {
     assert!(took < Duration::from_secs(5), "{took:?}");
     assert_eq!(fixture.alive(), 0);
 }
+
+#[tokio::test]
+async fn s27_a_tool_with_a_schema_that_leads_elsewhere_is_refused_and_the_others_work() {
+    let elsewhere = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    elsewhere.set_nonblocking(true).unwrap();
+    let address = elsewhere.local_addr().unwrap();
+    let server = FakeServer::new();
+    let tool = |name: &str, schema: &str| format!(r#"{{"name":"{name}","inputSchema":{{}},"outputSchema":{schema}}}"#);
+    let properties: Vec<_> = (0..100_000).map(|n| format!(r#""p{n}":{{}}"#)).collect();
+    let tools = [
+        tool("good", r#"{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}"#),
+        tool("outside", &format!(r#"{{"properties":{{"a":{{"$ref":"http://{address}/a.json"}}}}}}"#)),
+        tool("deep", &format!("{}{}", r#"{"not":"#.repeat(120) + "{}", "}".repeat(120))),
+        tool("wide", &format!(r#"{{"properties":{{{}}}}}"#, properties.join(","))),
+        tool("round", r##"{"$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/a"}}}"##),
+        tool("pattern", r#"{"properties":{"t":{"pattern":"^(?=(a+)+$)(a|aa)+$"}}}"#),
+    ];
+    server.set_tools(tools.iter().map(String::as_str));
+    let host = ready(&server, limits()).await;
+    for (result, expected) in [
+        (r#"{"content":[],"structuredContent":{"n":1}}"#, Ok(())),
+        (r#"{"content":[],"isError":true}"#, Ok(())),
+        (r#"{"content":[]}"#, Err("it has no `structuredContent`")),
+        (r#"{"structuredContent":{"n":"canary"}}"#, Err("`structuredContent` at `/n` does not fit `type`")),
+    ] {
+        server.on("tools/call", move |_| Reply::Result(result.to_owned()));
+        match (within(host.call("fake", "good", "{}")).await, expected) {
+            (Ok(seen), Ok(())) => assert_eq!(seen.get(), result),
+            (Err(error), Err(words)) => assert_eq!(
+                error.to_string(),
+                format!(
+                    "call of `good` on `fake` failed: the tool ran, and its result does not keep to its `outputSchema`: {words}"
+                )
+            ),
+            (seen, _) => panic!("{result}: {seen:?}"),
+        }
+    }
+    let letters = "a".repeat(5_000);
+    server.on("tools/call", move |_| Reply::Result(format!(r#"{{"structuredContent":{{"t":"{letters}!"}}}}"#)));
+    let calls = server.calls().len();
+    for name in ["outside", "wide"] {
+        let begun = Instant::now();
+        let error = within(host.call("fake", name, "{}")).await.unwrap_err();
+        assert!(begun.elapsed() < Duration::from_secs(1), "{name}");
+        assert_eq!(error.class(), ErrorClass::Unknown, "{error}");
+    }
+    assert_eq!(server.calls().len(), calls, "nothing of them was sent");
+    let begun = Instant::now();
+    for name in ["deep", "round", "pattern"] {
+        let _ = within(host.call("fake", name, "{}")).await;
+    }
+    assert!(begun.elapsed() < Duration::from_secs(2));
+    let (_, refused) = host.gate().tools("fake").await.unwrap();
+    let reasons: Vec<_> = refused.iter().map(|refused| refused.reason.as_str()).collect();
+    assert_eq!(reasons.len(), 2, "{reasons:?}");
+    assert!(reasons[0].contains("is not fetched") && reasons[1].contains("more than 262144"), "{reasons:?}");
+    assert!(elsewhere.accept().is_err(), "somebody asked for the schema");
+}
+
+#[tokio::test]
+async fn r35_slow_headers_slow_bodies_and_silence_end_at_the_limit_of_the_start() {
+    use portcullis::tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    for (what, head) in [
+        ("silence", ""),
+        ("slow headers", "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nX-Long: "),
+        ("a slow body", "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100000\r\n\r\n{"),
+        ("slow events", "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: "),
+    ] {
+        let listener = portcullis::tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+        let server = tokio::spawn(async move {
+            loop {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                tokio::spawn(async move {
+                    let _ = stream.read(&mut [0; 4096]).await;
+                    let _ = stream.write_all(head.as_bytes()).await;
+                    // A byte now and then, or nothing, for ever.
+                    loop {
+                        tokio::time::sleep(Duration::from_millis(50)).await;
+                        if !head.is_empty() && stream.write_all(b" ").await.is_err() {
+                            return;
+                        }
+                    }
+                });
+            }
+        });
+        let host = Harness::new()
+            .transport(&portcullis_transports::streamable_http::KIND)
+            .define(crate::common::define("slow", "streamable-http", &serde_json::json!({"url": url})))
+            .limits(Limits { start: Duration::from_millis(700), ..limits() })
+            .start()
+            .await
+            .unwrap();
+        host.trust("slow").await.unwrap();
+        let begun = Instant::now();
+        let error = within(host.gate().refresh("slow")).await.unwrap_err();
+        assert!(begun.elapsed() < AT_ONCE, "{what}: {:?}", begun.elapsed());
+        assert!(error.to_string().contains("`slow`") && error.to_string().contains("0.7 s"), "{what}: {error}");
+        assert_eq!(error.class(), ErrorClass::Unreachable, "{what}");
+        server.abort();
+    }
+}

@@ -32,6 +32,15 @@ pub const TICKET_LIFETIME: Duration = Duration::from_secs(30);
 /// How long one policy may think.
 pub const POLICY_TIME: Duration = Duration::from_secs(2);
 
+/// Longest schema of a tool, in bytes; a tool with a longer one is not offered.
+pub const SCHEMA_BYTES: usize = 256 << 10;
+/// Most different places that one schema of a tool may refer to.
+pub const SCHEMA_REFERENCES: usize = 128;
+/// Steps back that a pattern of a schema may take in one text.
+pub const PATTERN_STEPS: usize = 100_000;
+/// How long reading a tool's output schema may take, and again checking one result by it.
+pub const OUTPUT_CHECK_TIME: Duration = Duration::from_millis(500);
+
 /// Bounds that a person may want to set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {

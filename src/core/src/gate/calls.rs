@@ -171,11 +171,7 @@ impl Gate {
     async fn listed(&self, name: &str) -> Result<Arc<Session>, GateError> {
         let lease = self.session(name, Purpose::Call).await?;
         let session = lease.session.clone();
-        let list = if session.is_stale() {
-            session.refresh().await.map_err(|error| self.failed(name, None, error))?
-        } else {
-            session.tools()
-        };
+        let list = session.refresh_if_stale().await.map_err(|error| self.failed(name, None, error))?;
         self.remember(&session, &list).await?;
         Ok(session)
     }

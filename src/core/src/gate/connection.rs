@@ -56,6 +56,8 @@ pub struct Connection {
     pub state: ConnectionState,
     /// Counts attempts to connect; what comes of an older one is dropped.
     pub attempt: u64,
+    /// Counts how often the tools of a running server were found to have changed.
+    pub tool_changes: u64,
     /// The newest failure; gone with the next success.
     pub last_error: Option<ConnectionError>,
 }
@@ -120,6 +122,14 @@ impl Connections {
     fn tell(&self, server: &str, connection: &Connection) {
         // An error means that nobody looks.
         let _ = self.events.send(ConnectionEvent { server: server.to_owned(), connection: connection.clone() });
+    }
+
+    /// The tools of a running server are others than those told of last.
+    pub(super) fn tools_changed(&self, server: &str, attempt: u64) {
+        let mut known = self.known();
+        let Some(connection) = known.get_mut(server).filter(|connection| connection.attempt == attempt) else { return };
+        connection.tool_changes += 1;
+        self.tell(server, connection);
     }
 
     pub(super) fn connected(&self, server: &str, attempt: u64) {

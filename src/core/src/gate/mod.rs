@@ -13,6 +13,7 @@ mod error;
 mod locking;
 mod probe;
 mod reading;
+mod relisting;
 mod secrets;
 mod selection;
 mod servers;

@@ -310,6 +310,7 @@ impl Gate {
         let state = Arc::downgrade(&state);
         let running = Running { session, opening, fingerprint, resolution, users: Arc::default(), state, written };
         let lease = running.lease();
+        self.watch_tools(name, &lease.session, attempt);
         *slot.running() = Some(running);
         self.watch_store();
         Ok(lease)

@@ -152,6 +152,10 @@ impl Session {
     ///
     /// As [`call`](Self::call).
     pub async fn call_for(&self, ticket: Ticket, waiter: &Waiter) -> Result<CallOutcome, SessionError> {
+        if let Some(tool) = self.tools().get(ticket.tool()).cloned() {
+            tool.prepare_output().await.map_err(|what| SessionError::OutputSchema { what })?;
+        }
+        // Looked up again: nothing may come between this and the comparison.
         let tool = self.tools().get(ticket.tool()).cloned();
         let call = ticket.redeem(self.id, self.fingerprint, tool.as_ref().map(|tool| tool.pin()), Instant::now())?;
         let mut params = Params::default().with("name", &call.tool).raw("arguments", call.arguments.get());
@@ -160,16 +164,21 @@ impl Session {
         }
         let shape = |message: &mut Outgoing| {
             if self.wants_headers() {
-                message.parameters = tool.map(|tool| tool.header_values(&call.arguments)).unwrap_or_default();
+                message.parameters = tool.as_ref().map(|tool| tool.header_values(&call.arguments)).unwrap_or_default();
             }
             message.name = Some(call.tool);
         };
         let text = self.request("tools/call", &params, waiter, shape).await?;
-        match interim(&text)? {
-            None => Ok(CallOutcome::Done(self.raw(text))),
-            Some(Interim::InputRequired(required)) => Ok(CallOutcome::InputRequired(required)),
-            Some(Interim::Task(task)) => self.follow(&task, waiter).await.map(CallOutcome::Done),
+        let result = match interim(&text)? {
+            None => self.raw(text),
+            Some(Interim::InputRequired(required)) => return Ok(CallOutcome::InputRequired(required)),
+            Some(Interim::Task(task)) => self.follow(&task, waiter).await?,
+        };
+        if let Some(tool) = &tool {
+            let judged = tool.judge_output(result.get()).await;
+            judged.map_err(|misfit| SessionError::Output { what: misfit.to_string() })?;
         }
+        Ok(CallOutcome::Done(result))
     }
 
     pub(super) fn raw(&self, text: String) -> RawResult {

@@ -138,6 +138,18 @@ pub enum SessionError {
         /// Why.
         what: String,
     },
+    /// No result of the tool could be checked by the schema that it declares; nothing was sent.
+    #[error("the `outputSchema` of the tool is no use: {what}; nothing was sent")]
+    OutputSchema {
+        /// Why.
+        what: String,
+    },
+    /// The tool ran, and its result is not what its server promised; it is not handed on.
+    #[error("the tool ran, and its result does not keep to its `outputSchema`: {what}")]
+    Output {
+        /// Where and in what; no value is repeated.
+        what: String,
+    },
     /// A list that does not end or is too long.
     #[error("the server's list of {} has {what}", .kind.items())]
     List {
@@ -212,6 +224,8 @@ impl SessionError {
             Self::Rpc { code, message } => Self::Rpc { code, message: text(message) },
             Self::Handshake { what } => Self::Handshake { what: text(what) },
             Self::Task { what } => Self::Task { what: text(what) },
+            Self::OutputSchema { what } => Self::OutputSchema { what: text(what) },
+            Self::Output { what } => Self::Output { what: text(what) },
             Self::Input { kind, reason } => Self::Input { kind, reason: text(reason) },
             Self::List { kind, what } => Self::List { kind, what: text(what) },
             other => other,

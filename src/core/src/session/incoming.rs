@@ -134,6 +134,11 @@ impl Incoming {
         *self.changes.borrow()
     }
 
+    /// To wait for the next change.
+    pub(super) fn watch_changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
     /// A list was read that was asked for at this count.
     pub(super) fn listed(&self, changes: u64) {
         self.listed.store(changes, Ordering::Release);

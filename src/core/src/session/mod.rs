@@ -231,6 +231,22 @@ impl Session {
     /// [`SessionError`]; the tools stay as they were.
     pub async fn refresh(&self) -> Result<Arc<ToolList>, SessionError> {
         let _one = self.listing.lock().await;
+        self.list_in_turn().await
+    }
+
+    /// Lists them again if the server said that they changed, and nobody else did so meanwhile.
+    pub(crate) async fn refresh_if_stale(&self) -> Result<Arc<ToolList>, SessionError> {
+        let _one = self.listing.lock().await;
+        if self.is_stale() { self.list_in_turn().await } else { Ok(self.tools()) }
+    }
+
+    /// Counts what the server says about changed tools.
+    pub(crate) fn tool_changes(&self) -> tokio::sync::watch::Receiver<u64> {
+        self.peer.incoming.watch_changes()
+    }
+
+    /// For whoever has the turn.
+    async fn list_in_turn(&self) -> Result<Arc<ToolList>, SessionError> {
         let changes = self.peer.incoming.changes();
         let limit = self.options.limits.absolute;
         let listed = timeout(limit, self.list_tools()).await;

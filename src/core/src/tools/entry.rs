@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 use super::{
     Pin,
     headers::{self, HeaderParameter},
+    output::{self, Misfit, OutputCheck},
 };
 use crate::display;
 
@@ -23,6 +24,7 @@ pub struct Tool {
     annotations: Option<Arc<RawValue>>,
     read_only: bool,
     headers: Result<Vec<HeaderParameter>, String>,
+    output: OutputCheck,
     pin: Pin,
 }
 
@@ -74,6 +76,11 @@ impl Tool {
         if !parts.input_schema.get().starts_with('{') {
             return Err(refuse(Some(parts.name), "its `inputSchema` is no object".to_owned()));
         }
+        for (field, schema) in [("inputSchema", Some(parts.input_schema)), ("outputSchema", parts.output_schema)] {
+            if let Some(schema) = schema {
+                output::look(field, schema.get()).map_err(|reason| refuse(Some(parts.name.clone()), reason))?;
+            }
+        }
         let pin = Pin::of(text).map_err(|error| refuse(Some(parts.name.clone()), error.to_string()))?;
         let hints: Hints = parts.annotations.and_then(|text| serde_json::from_str(text.get()).ok()).unwrap_or_default();
         Ok(Self {
@@ -86,6 +93,7 @@ impl Tool {
             read_only: hints.read_only_hint && hints.destructive_hint != Some(true),
             definition: definition.to_owned().into(),
             headers: headers::marked(parts.input_schema.get()),
+            output: OutputCheck::default(),
             pin,
         })
     }
@@ -143,6 +151,26 @@ impl Tool {
     /// HTTP.
     pub(crate) fn header_values(&self, arguments: &RawValue) -> Vec<(String, String)> {
         self.headers.as_ref().map(|parameters| headers::values(parameters, arguments)).unwrap_or_default()
+    }
+
+    /// Makes ready to check results, where the server promised something of them.
+    ///
+    /// # Errors
+    ///
+    /// Why none could be checked.
+    pub(crate) async fn prepare_output(&self) -> Result<(), String> {
+        match &self.output_schema {
+            Some(schema) => self.output.prepare(schema).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Whether a result is what the server promised of this tool's results.
+    pub(crate) async fn judge_output(&self, result: &str) -> Result<(), Misfit> {
+        match &self.output_schema {
+            Some(schema) => self.output.judge(schema, result).await,
+            None => Ok(()),
+        }
     }
 
     /// The pin of its definition.

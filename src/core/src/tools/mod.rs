@@ -4,6 +4,7 @@ mod diff;
 mod entry;
 mod export;
 mod headers;
+mod output;
 mod pin;
 
 pub use diff::difference;

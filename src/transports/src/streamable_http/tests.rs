@@ -432,7 +432,7 @@ async fn s59_what_is_too_large_is_the_error_of_its_call() {
 }
 
 #[tokio::test]
-async fn a_challenge_is_handed_on_and_an_error_in_words_of_mcp_is_an_answer() {
+async fn r29_a_challenge_is_handed_on_once_and_an_error_in_words_of_mcp_is_an_answer() {
     let challenge = r#"Bearer resource_metadata="https://x/", scope="read write""#;
     for (code, challenged) in [(401, true), (403, true), (401, false)] {
         let mut flags = vec!["--http-status".to_owned(), code.to_string()];

@@ -66,6 +66,7 @@ impl GateError {
                 SessionError::Rpc { .. } => "rpc",
                 SessionError::List { .. } => "list",
                 SessionError::Unreadable => "protocol",
+                SessionError::OutputSchema { .. } | SessionError::Output { .. } => "output-schema",
                 other => match other.link() {
                     Some(LinkError::AuthorizationRequired { .. }) => "authorization",
                     Some(LinkError::TooLarge { .. }) => "too-large",
