@@ -553,6 +553,9 @@ async fn a15_no_secret_is_logged_at_any_level() {
         let log = log.clone();
         tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).with_writer(move || log.clone()).finish()
     };
+    // With one subscriber alive, a call site that another test's thread meets first is judged by that thread's
+    // own, which is none, and stays silent (`Rebuilder::JustOne` of tracing-core). With two, all are asked.
+    let _second = tracing::Dispatch::new(tracing::subscriber::NoSubscriber::new());
     let _guard = tracing::subscriber::set_default(subscriber);
     let challenge = r#"Bearer error="canary-echoed""#;
     for flags in [
