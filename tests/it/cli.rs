@@ -12,6 +12,7 @@ macro_rules! snapshot {
 }
 
 mod canary;
+mod connect;
 #[cfg(unix)]
 mod doctor;
 mod documents;

@@ -96,6 +96,10 @@ fn every_output_is_as_it_is_written_down() {
     is("secret set", &shapes["secret set"], &set);
     is("secret list", &shapes["secret list"], &run(&["secret", "list"]));
     is("secret rm", &shapes["secret rm"], &run(&["secret", "rm", "A"]));
+    let file = home.text("client.json");
+    let connect = ["connect", "cursor", "--file", &file, "--write", "--token-from", "TOKEN"];
+    is("connect", &shapes["connect"], &run(&connect));
+    is("disconnect", &shapes["disconnect"], &run(&["disconnect", "cursor", "--file", &file]));
     is("disable", server, &run(&["disable", "files"]));
     is("untrust", server, &run(&["untrust", "files"]));
     is("remove", &shapes["remove"], &run(&["remove", "other"]));

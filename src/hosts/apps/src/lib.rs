@@ -2,11 +2,13 @@
 //!
 //! Each application is data: the places of its files on each system, their format, and a table
 //! that says what becomes of each field. [`find`] looks for the files, [`read`] translates one, and
-//! [`sift`] keeps the servers that can be used. Nothing here writes, starts or contacts anything.
+//! [`sift`] keeps the servers that can be used. [`connect`] puts one server into the text of such a file. Nothing
+//! here writes a file, starts or contacts anything.
 //!
 //! What cannot be translated is never dropped in silence: each loss is a [`Remark`].
 
 mod apps;
+pub mod connect;
 mod dialect;
 mod find;
 mod format;

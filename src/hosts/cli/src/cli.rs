@@ -86,6 +86,8 @@ commands! {
     Inspect inspect;
     Record record;
     Serve serve;
+    Connect connect;
+    Disconnect disconnect;
     Approvals approvals;
     Approve approve;
     Deny deny;

@@ -16,6 +16,10 @@ mod vscode;
 mod windsurf;
 mod zed;
 
+pub(crate) use self::{
+    claude_code::APP as CLAUDE_CODE, claude_desktop::APP as CLAUDE_DESKTOP, codex::APP as CODEX, cursor::APP as CURSOR,
+    gemini::APP as GEMINI, vscode::APP as VSCODE,
+};
 use crate::App;
 
 /// All applications, by name.

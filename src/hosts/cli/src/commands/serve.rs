@@ -99,6 +99,7 @@ fn say(args: &Args, app: &App, folders: &portcullis_settings::Folders, port: u16
         app.output.note("warning: every program of this machine may call; only your answers stand in between");
     } else {
         app.output.note(&format!("clients send `Authorization: Bearer …` with the token in {}", token.display()));
+        app.output.note("`portcullis connect CLIENT` shows that for yours, and `--write` puts it there");
     }
     let answered = match app.terminal {
         Some(_) => "questions are asked here, and answered by `portcullis approve` from elsewhere too",
