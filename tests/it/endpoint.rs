@@ -15,7 +15,7 @@ use portcullis::{
 };
 use portcullis_gateway::{
     EndpointOptions, Gateway, GatewayParts, Group, Groups, Guard, ListenError, Listeners, Tokens,
-    manage::{self, Grade, ManagementClient, OPERATIONS},
+    manage::{self, Grade, ManagementClient, operations},
 };
 use portcullis_harness::{Harness, Host};
 
@@ -538,9 +538,9 @@ async fn c6_every_operation_is_a_route_that_the_management_token_alone_opens() {
     let server = FakeServer::new();
     let endpoint = Endpoint::of(&server).await;
     let described = manage::document();
-    for operation in OPERATIONS {
+    for operation in operations() {
         let verb = format!("{:?}", operation.verb);
-        let path = operation.path.replace("{name}", "fake").replace("{id}", "none");
+        let path = operation.path.replace("{name}", "fake").replace("{id}", "none").replace("{kind}", "secret");
         let path = format!("{}{path}", manage::ROOT);
         for token in ["", TOKEN] {
             let authorization = format!("Bearer {token}");
@@ -568,4 +568,19 @@ async fn c6_every_operation_is_a_route_that_the_management_token_alone_opens() {
     client.run("approvals.answer", json!({"id": id, "answer": "once"})).await.unwrap();
     let done = within(client.run("calls.wait", json!({"id": id}))).await.unwrap();
     assert!(done.contains(r#""text":"x""#), "{done}");
+    let trail = client.run("audit.list", json!({"lines": 2})).await.unwrap();
+    let trail: Value = portcullis::serde_json::from_str(&trail).unwrap();
+    let events: Vec<_> = trail.as_array().unwrap().iter().map(|line| line["event"].as_str().unwrap()).collect();
+    assert_eq!(events, ["answer", "call"]);
+    let secret = json!({"kind": "secret", "name": "KEY", "value": "s3cret"});
+    client.run("secrets.set", secret).await.unwrap();
+    let secrets = client.run("secrets.list", json!({})).await.unwrap();
+    assert!(secrets.contains("KEY") && !secrets.contains("s3cret"), "{secrets}");
+    let error = client.run("secrets.set", json!({"kind": "secret", "name": "KEY", "value": ["s3cret"]})).await;
+    assert!(!format!("{:?}", error.unwrap_err()).contains("s3cret"));
+    client.run("secrets.remove", json!({"kind": "secret", "name": "KEY"})).await.unwrap();
+    assert_eq!(
+        client.run("secrets.remove", json!({"kind": "secret", "name": "KEY"})).await.unwrap_err().class,
+        "unknown"
+    );
 }

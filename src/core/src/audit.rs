@@ -145,6 +145,12 @@ pub enum AuditError {
         /// How long was waited.
         seconds: u64,
     },
+    /// It was not read to its end.
+    #[error("the audit trail could not be read: {problem}")]
+    Failed {
+        /// Why.
+        problem: String,
+    },
     /// More in one line than is kept.
     #[error("a line of the audit trail would have {bytes} bytes, more than {AUDIT_LINE_BYTES}")]
     TooLong {
@@ -184,6 +190,13 @@ pub trait AuditSink: Debug + Send + Sync {
     ///
     /// [`AuditError`] where it was not recorded; it is tried again with the next line.
     fn flush(&self) -> Result<(), AuditError>;
+
+    /// The newest `limit` lines, newest last. What is not a whole line is left out.
+    ///
+    /// # Errors
+    ///
+    /// [`AuditError::File`] where there is a trail and it cannot be read.
+    fn newest(&self, limit: usize) -> Result<Vec<AuditLine>, AuditError>;
 }
 
 /// The file of the newest lines.
@@ -215,34 +228,6 @@ impl AuditFile {
     fn rotating(folder: impl Into<PathBuf>, rotate_at: u64) -> Self {
         let folder = folder.into();
         Self { newest: folder.join(NEWEST), folder, rotate_at, open: Mutex::new(None), soon: Mutex::default() }
-    }
-
-    /// The newest `limit` lines, newest last. What is not a whole line is left out.
-    ///
-    /// # Errors
-    ///
-    /// [`AuditError::File`] where a file is there and cannot be read.
-    pub fn read(&self, limit: usize) -> Result<Vec<AuditLine>, AuditError> {
-        // Keeps others from putting files aside meanwhile; where it cannot be had (a folder that
-        // is only readable), nobody does.
-        let _lock = if self.folder.is_dir() { Lock::acquire(&self.lock_path(), LOCK_WAIT).ok() } else { None };
-        let mut newest_first = Vec::new();
-        for number in 0..=AUDIT_FILES {
-            if newest_first.len() >= limit {
-                break;
-            }
-            let path = self.path(number);
-            let bytes = match fs::read(&path) {
-                Ok(bytes) => bytes,
-                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                Err(source) => return Err(AuditError::File { path, attempt: "read", source }),
-            };
-            let lines = bytes.split(|byte| *byte == b'\n').rev();
-            let missing = limit - newest_first.len();
-            newest_first.extend(lines.filter_map(|line| serde_json::from_slice(line).ok()).take(missing));
-        }
-        newest_first.reverse();
-        Ok(newest_first)
     }
 
     fn path(&self, number: usize) -> PathBuf {
@@ -394,6 +379,29 @@ impl AuditSink for AuditFile {
         soon.clear();
         Ok(())
     }
+
+    fn newest(&self, limit: usize) -> Result<Vec<AuditLine>, AuditError> {
+        // Keeps others from putting files aside meanwhile; where it cannot be had (a folder that
+        // is only readable), nobody does.
+        let _lock = if self.folder.is_dir() { Lock::acquire(&self.lock_path(), LOCK_WAIT).ok() } else { None };
+        let mut newest_first = Vec::new();
+        for number in 0..=AUDIT_FILES {
+            if newest_first.len() >= limit {
+                break;
+            }
+            let path = self.path(number);
+            let bytes = match fs::read(&path) {
+                Ok(bytes) => bytes,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(source) => return Err(AuditError::File { path, attempt: "read", source }),
+            };
+            let lines = bytes.split(|byte| *byte == b'\n').rev();
+            let missing = limit - newest_first.len();
+            newest_first.extend(lines.filter_map(|line| serde_json::from_slice(line).ok()).take(missing));
+        }
+        newest_first.reverse();
+        Ok(newest_first)
+    }
 }
 
 impl Drop for AuditFile {
@@ -472,6 +480,11 @@ impl AuditSink for AuditMemory {
 
     fn flush(&self) -> Result<(), AuditError> {
         Ok(())
+    }
+
+    fn newest(&self, limit: usize) -> Result<Vec<AuditLine>, AuditError> {
+        let lines = self.lines();
+        Ok(lines[lines.len().saturating_sub(limit)..].to_vec())
     }
 }
 

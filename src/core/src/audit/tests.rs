@@ -32,12 +32,12 @@ fn a_line_says_what_is_known_and_nothing_else() {
 fn the_newest_lines_are_read_in_order_across_files() {
     let home = tempfile::tempdir().unwrap();
     let trail = AuditFile::rotating(home.path().join("deep/er"), 1000);
-    assert_eq!(trail.read(10).unwrap(), vec![]);
+    assert_eq!(trail.newest(10).unwrap(), vec![]);
     for number in 0..100 {
         trail.record(&line(number)).unwrap();
     }
-    assert_eq!(tools(&trail.read(3).unwrap()), ["t97", "t98", "t99"]);
-    let kept = trail.read(usize::MAX).unwrap();
+    assert_eq!(tools(&trail.newest(3).unwrap()), ["t97", "t98", "t99"]);
+    let kept = trail.newest(usize::MAX).unwrap();
     assert!(kept.len() > 30 && kept.len() < 100, "{}", kept.len());
     let first = 100 - kept.len();
     assert_eq!(tools(&kept), (first..100).map(|number| format!("t{number}")).collect::<Vec<_>>());
@@ -45,7 +45,7 @@ fn the_newest_lines_are_read_in_order_across_files() {
         fs::read_dir(&trail.folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
     assert_eq!(names, ["audit.1.jsonl", "audit.2.jsonl", "audit.3.jsonl", "audit.jsonl", "audit.lock"]);
-    assert!(trail.read(0).unwrap().is_empty());
+    assert!(trail.newest(0).unwrap().is_empty());
 }
 
 #[test]
@@ -66,9 +66,9 @@ fn a_torn_line_is_left_out_and_the_next_one_is_whole() {
     trail.record(&line(0)).unwrap();
     let mut file = OpenOptions::new().append(true).open(trail.path(0)).unwrap();
     file.write_all(b"{\"at\":\"2026").unwrap();
-    assert_eq!(tools(&trail.read(10).unwrap()), ["t0"]);
+    assert_eq!(tools(&trail.newest(10).unwrap()), ["t0"]);
     trail.record(&line(1)).unwrap();
-    assert_eq!(tools(&trail.read(10).unwrap()), ["t0", "t1"]);
+    assert_eq!(tools(&trail.newest(10).unwrap()), ["t0", "t1"]);
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn a_long_detail_is_cut_and_anything_else_that_is_too_long_is_refused() {
     for detail in ["é".repeat(AUDIT_LINE_BYTES), "\u{1}".repeat(AUDIT_LINE_BYTES)] {
         trail.record(&AuditLine { detail: Some(detail), ..line(0) }).unwrap();
     }
-    let lines = trail.read(2).unwrap();
+    let lines = trail.newest(2).unwrap();
     assert!(lines[0].detail.as_ref().unwrap().ends_with("é…"));
     assert!(fs::read_to_string(trail.path(0)).unwrap().lines().all(|line| line.len() < AUDIT_LINE_BYTES));
     let error = trail.record(&AuditLine { tool: Some("x".repeat(AUDIT_LINE_BYTES)), ..line(0) }).unwrap_err();
@@ -115,7 +115,7 @@ fn several_hosts_append_and_put_aside_at_once_without_losing_or_tearing_a_line()
         assert!(host.wait().unwrap().success());
     }
     let trail = AuditFile::new(home.path());
-    assert_eq!(trail.read(usize::MAX).unwrap().len(), 400);
+    assert_eq!(trail.newest(usize::MAX).unwrap().len(), 400);
     assert!(trail.path(1).exists());
 }
 
@@ -149,7 +149,7 @@ fn what_is_recorded_soon_keeps_its_place_and_is_there_at_the_end() {
     let home = tempfile::tempdir().unwrap();
     let line = |server: &str| AuditLine { server: Some(server.to_owned()), ..AuditLine::now(AuditEvent::Call) };
     let servers = || {
-        let lines = AuditFile::new(home.path()).read(100).unwrap();
+        let lines = AuditFile::new(home.path()).newest(100).unwrap();
         lines.into_iter().filter_map(|line| line.server).collect::<Vec<_>>().join("")
     };
     let trail = AuditFile::new(home.path());
@@ -178,6 +178,6 @@ fn r47_a_trail_that_cannot_be_written_keeps_what_happened_and_not_what_did_not()
     trail.flush().unwrap_err();
     std::fs::remove_file(&folder).unwrap();
     trail.flush().unwrap();
-    let lines = trail.read(100).unwrap();
+    let lines = trail.newest(100).unwrap();
     assert_eq!(lines.into_iter().filter_map(|line| line.server).collect::<Vec<_>>(), ["happened"]);
 }

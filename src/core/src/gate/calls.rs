@@ -14,7 +14,7 @@ use crate::{
         Answer, Approver, ApproverError, Call, Decision, PendingCall, Question, Ticket, TicketError, Verdict, allowed,
         question::Asked,
     },
-    audit::{AuditEvent, AuditLine},
+    audit::{AuditError, AuditEvent, AuditLine},
     limits,
     raw::RawResult,
     session::{CallOutcome, Continuation, Session, SessionError},
@@ -383,6 +383,19 @@ impl Gate {
             state.runtime(name).grants.iter().map(|grant| (name.to_owned(), grant.clone())).collect::<Vec<_>>()
         };
         Ok(state.definitions.iter().flat_map(|definition| of(definition.name())).collect())
+    }
+
+    /// The newest `limit` lines of the trail, newest last.
+    ///
+    /// # Errors
+    ///
+    /// [`GateError::Audit`].
+    pub async fn trail(&self, limit: usize) -> Result<Vec<AuditLine>, GateError> {
+        self.0.flush();
+        let audit = self.0.parts.audit.clone();
+        // Reading some megabytes is not for a thread that others wait for.
+        let read = tokio::task::spawn_blocking(move || audit.newest(limit)).await;
+        Ok(read.map_err(|error| AuditError::Failed { problem: error.to_string() })??)
     }
 
     /// Takes a grant back.

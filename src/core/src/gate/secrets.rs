@@ -4,7 +4,7 @@
 
 use std::{borrow::Cow, collections::BTreeSet};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Gate, GateError, find, nearest};
 use crate::{
@@ -30,6 +30,19 @@ pub struct SecretView {
     pub place: Option<KeptIn>,
     /// The servers that refer to it, in document order.
     pub used_by: Vec<String>,
+}
+
+impl SecretView {
+    /// As hosts write it; never a value.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        json!({
+            "name": self.name,
+            "kind": self.kind.to_string(),
+            "place": self.place.map(|place| place.to_string()),
+            "usedBy": self.used_by,
+        })
+    }
 }
 
 impl Gate {

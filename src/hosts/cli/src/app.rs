@@ -173,18 +173,6 @@ impl App {
             trail,
         })
     }
-
-    /// The trail that is kept.
-    ///
-    /// # Errors
-    ///
-    /// Where there is no place to keep one.
-    pub fn audit(&self) -> Result<AuditFile, CliError> {
-        match &self.folders {
-            Some(folders) => Ok(AuditFile::new(&folders.state)),
-            None => Err(portcullis_settings::FoldersError::NoHome.into()),
-        }
-    }
 }
 
 /// What a gate keeps, and where.

@@ -106,4 +106,8 @@ impl AuditSink for Writes {
     fn flush(&self) -> Result<(), AuditError> {
         Ok(())
     }
+
+    fn newest(&self, limit: usize) -> Result<Vec<AuditLine>, AuditError> {
+        self.0.newest(limit)
+    }
 }

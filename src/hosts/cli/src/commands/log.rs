@@ -16,10 +16,7 @@ pub struct Args {
 ///
 /// A trail that cannot be read.
 pub async fn run(args: &Args, app: &App) -> Result<u8, CliError> {
-    let lines = app.audit()?.read(args.lines).map_err(|error| match std::error::Error::source(&error) {
-        Some(source) => CliError::internal(error.to_string()).because(source),
-        None => CliError::internal(error.to_string()),
-    })?;
+    let lines = app.gate.trail(args.lines).await?;
     if app.output.json {
         app.output.json(&lines);
     } else if lines.is_empty() {

@@ -7,7 +7,7 @@ use portcullis::{
     gate::{Moved, SecretView},
     secret::{KeptIn, SECRET_BYTES, Secret, SecretKind},
 };
-use serde_json::{Value, json};
+use serde_json::json;
 use zeroize::Zeroizing;
 
 use crate::{
@@ -124,7 +124,7 @@ fn read_value() -> Result<Secret, CliError> {
 async fn list(app: &App) -> Result<u8, CliError> {
     let secrets = app.gate.secrets().await?;
     if app.output.json {
-        app.output.json(&secrets.iter().map(view).collect::<Vec<_>>());
+        app.output.json(&secrets.iter().map(SecretView::to_json).collect::<Vec<_>>());
     } else if secrets.is_empty() {
         app.output.data("no secrets yet: portcullis secret set NAME");
     } else {
@@ -138,19 +138,10 @@ async fn list(app: &App) -> Result<u8, CliError> {
     Ok(0)
 }
 
-fn view(secret: &SecretView) -> Value {
-    json!({
-        "name": secret.name,
-        "kind": secret.kind.to_string(),
-        "place": secret.place.map(|place| place.to_string()),
-        "usedBy": secret.used_by,
-    })
-}
-
 async fn remove(args: &Name, app: &App) -> Result<u8, CliError> {
     let removed = app.gate.remove_secret(args.kind(), &args.name).await?;
     if app.output.json {
-        app.output.json(&view(&SecretView { place: None, ..removed }));
+        app.output.json(&SecretView::to_json(&SecretView { place: None, ..removed }));
         return Ok(0);
     }
     app.output.data(&format!("{} is forgotten", quote(&removed.name)));

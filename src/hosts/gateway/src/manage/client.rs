@@ -9,7 +9,7 @@ use portcullis::secret::Secret;
 use serde_json::{Map, Value};
 use tokio::net::TcpStream;
 
-use super::{ApiError, OPERATIONS, ROOT, Verb};
+use super::{ApiError, ROOT, Verb, operations};
 
 /// Longest answer that is read, in bytes.
 const ANSWER_BYTES: usize = 64 << 20;
@@ -35,8 +35,7 @@ impl ManagementClient {
     ///
     /// What the endpoint says, or that it does not answer.
     pub async fn run(&self, operation: &str, input: Value) -> Result<String, ApiError> {
-        let operation = OPERATIONS
-            .iter()
+        let operation = operations()
             .find(|other| other.id == operation)
             .ok_or_else(|| ApiError::usage(format!("there is no operation `{operation}`")))?;
         let mut input = match input {

@@ -1,6 +1,6 @@
 //! The management API: everything that a person does with servers, tools, questions and the trail, as JSON.
 //!
-//! One table ([`OPERATIONS`]) says what there is, how dangerous it is, and where it can be reached; the routes,
+//! One table ([`operations`]) says what there is, how dangerous it is, and where it can be reached; the routes,
 //! the OpenAPI document and the tests are made from it.
 
 mod calls;
@@ -25,7 +25,7 @@ pub use self::{
     client::ManagementClient,
     error::ApiError,
     openapi::document,
-    operations::{Grade, OPERATIONS, Operation, Verb},
+    operations::{Grade, Operation, Verb, operations},
 };
 use crate::{
     guard,
@@ -37,7 +37,7 @@ pub const ROOT: &str = "/api/v1";
 
 pub(crate) fn routes() -> Router<Gateway> {
     let mut router = Router::new();
-    for operation in OPERATIONS {
+    for operation in operations() {
         let filter = match operation.verb {
             Verb::Get => MethodFilter::GET,
             Verb::Post => MethodFilter::POST,

@@ -2,13 +2,13 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{OPERATIONS, Operation, ROOT, Verb};
+use super::{Operation, ROOT, Verb, operations};
 
 /// The document (OpenAPI 3.1).
 #[must_use]
 pub fn document() -> Value {
     let mut paths = Map::new();
-    for operation in OPERATIONS {
+    for operation in operations() {
         let path = paths.entry(format!("{ROOT}{}", operation.path)).or_insert_with(|| json!({}));
         path[operation.verb.name()] = described(operation);
     }
