@@ -508,6 +508,50 @@ async fn c7_a_dead_server_hurts_no_other() {
 }
 
 #[tokio::test]
+async fn c7_one_server_alone_has_its_own_names() {
+    let (fake, other) = (FakeServer::new(), FakeServer::new());
+    for server in [&fake, &other] {
+        server.on("resources/list", |_| Reply::Result(r#"{"resources":[{"uri":"file:///a","name":"a"}]}"#.into()));
+        server
+            .on("resources/read", |request| Reply::Result(json!({"contents": [], "got": request.params}).to_string()));
+    }
+    let host = Harness::new().server("fake", &fake).server("other", &other).limits(limits()).start().await.unwrap();
+    host.make_ready("fake").await.unwrap();
+    host.make_ready("other").await.unwrap();
+    host.gate().set_mode("fake", portcullis::store::Mode::Allow).await.unwrap();
+    let endpoint = Endpoint::new(host, EndpointOptions::default()).await;
+    let authorization = format!("Bearer {TOKEN}");
+    let ask = async |path: &str, method: &str, params: Value| {
+        let headers = [
+            ("Authorization", authorization.as_str()),
+            ("MCP-Protocol-Version", "2026-07-28"),
+            ("Mcp-Method", method),
+            ("Mcp-Name", params["name"].as_str().or(params["uri"].as_str()).unwrap_or("")),
+        ];
+        let body = newer(method, params.clone(), &json!({})).to_string();
+        within(raw(endpoint.port, &request("POST", path, endpoint.port, &headers, &body))).await
+    };
+    let own = "/servers/fake/mcp";
+    let tools = ask(own, "tools/list", json!({})).await.json();
+    let names: Vec<_> = tools["result"]["tools"].as_array().unwrap().iter().map(|tool| tool["name"].clone()).collect();
+    assert_eq!(names, ["echo", "raw"]);
+    let called = ask(own, "tools/call", json!({"name": "echo", "arguments": {"text": "x"}})).await.json();
+    assert_eq!(called["result"]["content"][0]["text"], "x");
+    let listed = ask(own, "resources/list", json!({})).await.json();
+    assert_eq!(listed["result"]["resources"][0]["uri"], "file:///a");
+    let read = ask(own, "resources/read", json!({"uri": "file:///b"})).await.json();
+    assert!(read["result"]["got"].as_str().unwrap().contains(r#""uri":"file:///b""#), "{read}");
+    assert!(other.requests("resources/read").is_empty());
+    // Off or unknown, it is not there; without the token nobody learns even that.
+    endpoint.host.gate().disable("fake").await.unwrap();
+    for path in [own, "/servers/none/mcp"] {
+        assert_eq!(ask(path, "tools/list", json!({})).await.status, 404);
+        let answer = within(raw(endpoint.port, &request("POST", path, endpoint.port, &[], "{}"))).await;
+        assert_eq!(answer.status, 401);
+    }
+}
+
+#[tokio::test]
 async fn c1_a_taken_port_names_its_owner_and_is_free_at_the_end_with_calls_in_flight() {
     let server = FakeServer::new();
     let mut endpoint = Endpoint::of(&server).await;

@@ -97,6 +97,7 @@ pub(crate) struct Inner {
     options: EndpointOptions,
     all: Served,
     of_groups: Mutex<HashMap<String, (Group, Arc<Served>)>>,
+    of_servers: Mutex<HashMap<String, Arc<Served>>>,
     pub(crate) calls: manage::Calls,
 }
 
@@ -120,13 +121,24 @@ impl Gateway {
         let GatewayParts { gate, tokens, guard, groups, options } = parts;
         let all = Served::new(Endpoint::new(&gate, Shown::All, "portcullis", "endpoint", options));
         let calls = manage::Calls::default();
-        Self(Arc::new(Inner { gate, tokens, guard, groups, options, all, of_groups: Mutex::default(), calls }))
+        Self(Arc::new(Inner {
+            gate,
+            tokens,
+            guard,
+            groups,
+            options,
+            all,
+            of_groups: Mutex::default(),
+            of_servers: Mutex::default(),
+            calls,
+        }))
     }
 
-    /// Every route: `/mcp`, `/groups/{id}/mcp`, `/health`, `/ready`, `/api`.
+    /// Every route: `/mcp`, `/servers/{id}/mcp`, `/groups/{id}/mcp`, `/health`, `/ready`, `/api`.
     pub fn router(&self) -> Router {
         Router::new()
             .route("/mcp", any(all))
+            .route("/servers/{id}/mcp", any(of_server))
             .route("/groups/{id}/mcp", any(of_group))
             .route("/health", get(async || StatusCode::OK))
             .route("/ready", get(ready))
@@ -161,6 +173,16 @@ impl Gateway {
         }
     }
 
+    /// The endpoint that shows one server.
+    fn server(&self, name: String) -> Arc<Served> {
+        let mut known = self.0.of_servers.lock().unwrap_or_else(PoisonError::into_inner);
+        let made = || {
+            let endpoint = Endpoint::new(&self.0.gate, Shown::One(name.clone()), "", "endpoint", self.0.options);
+            Arc::new(Served::new(endpoint))
+        };
+        known.entry(name.clone()).or_insert_with(made).clone()
+    }
+
     /// The endpoint of a group as it is now.
     fn group(&self, group: Group) -> Arc<Served> {
         let mut known = self.0.of_groups.lock().unwrap_or_else(PoisonError::into_inner);
@@ -176,6 +198,12 @@ impl Gateway {
         known.insert(group.id.clone(), (group, served.clone()));
         served
     }
+}
+
+/// The server of this id, if it is enabled.
+async fn enabled(gate: &Gate, id: &str) -> Option<String> {
+    let servers = gate.servers().await.ok()?;
+    servers.into_iter().find(|server| server.id == id && server.enabled).map(|server| server.name)
 }
 
 /// Before any route: who asks, and from where.
@@ -200,6 +228,17 @@ async fn all(State(gateway): State<Gateway>, request: Request) -> Response {
         return guard::unauthorized();
     }
     carried(&gateway.0.all, request).await
+}
+
+/// One server alone, under its own names: for clients and prompts that know these.
+async fn of_server(State(gateway): State<Gateway>, Path(id): Path<String>, request: Request) -> Response {
+    if !gateway.opens(request.headers()) {
+        return guard::unauthorized();
+    }
+    match enabled(&gateway.0.gate, &id).await {
+        Some(name) => carried(&gateway.server(name), request).await,
+        None => status(StatusCode::NOT_FOUND),
+    }
 }
 
 async fn of_group(State(gateway): State<Gateway>, Path(id): Path<String>, request: Request) -> Response {

@@ -16,6 +16,7 @@ use portcullis::{Gate, GateError, model_text::json_for_model, session::ListKind}
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
+use self::names::Naming;
 use crate::mcp::message::{RpcError, with_member};
 
 /// How long a list of resources or prompts waits for servers that do not answer; their items are left out.
@@ -29,6 +30,8 @@ pub enum Shown {
     All,
     /// Those of these names, as far as they are enabled.
     Named(Vec<String>),
+    /// This one alone, under its own names.
+    One(String),
 }
 
 impl Shown {
@@ -36,6 +39,7 @@ impl Shown {
         match self {
             Self::All => true,
             Self::Named(names) => names.iter().any(|name| name == server),
+            Self::One(name) => name == server,
         }
     }
 }
@@ -45,7 +49,7 @@ impl Shown {
 pub(crate) struct Offer {
     gate: Gate,
     shown: Shown,
-    room: usize,
+    naming: Naming,
     tools: Mutex<Arc<Tools>>,
 }
 
@@ -66,7 +70,11 @@ struct Server {
 impl Offer {
     /// `entry` is how clients call this endpoint in their configuration.
     pub(crate) fn new(gate: Gate, shown: Shown, entry: &str) -> Self {
-        Self { gate, shown, room: names::room(entry), tools: Mutex::default() }
+        let naming = match shown {
+            Shown::One(_) => Naming::Own,
+            _ => Naming::many(entry),
+        };
+        Self { gate, shown, naming, tools: Mutex::default() }
     }
 
     pub(crate) fn gate(&self) -> &Gate {
@@ -82,7 +90,7 @@ impl Offer {
         let mut tools = Tools::default();
         for offered in self.gate.offered().await?.into_iter().filter(|offered| self.shown.has(&offered.server)) {
             let own = offered.tool.name();
-            let name = names::name(&offered.id, own, self.room);
+            let name = self.naming.name(&offered.id, own);
             let json = Value::from(name.as_str()).to_string();
             let Some(definition) = with_member(offered.tool.definition(), "name", &json) else { continue };
             tools.definitions.push(json_for_model(&definition).into_owned());
@@ -142,9 +150,9 @@ impl Offer {
         }
         let named: Named = serde_json::from_str(item.get()).ok()?;
         let (member, value) = match kind {
-            ListKind::Prompts => ("name", names::name(&server.id, &named.name?, self.room)),
-            ListKind::ResourceTemplates => ("uriTemplate", names::uri(&server.id, &named.uri_template?)),
-            _ => ("uri", names::uri(&server.id, &named.uri?)),
+            ListKind::Prompts => ("name", self.naming.name(&server.id, &named.name?)),
+            ListKind::ResourceTemplates => ("uriTemplate", self.naming.uri(&server.id, &named.uri_template?)),
+            _ => ("uri", self.naming.uri(&server.id, &named.uri?)),
         };
         let item = with_member(item, member, &Value::from(value).to_string())?;
         Some(json_for_model(&item).into_owned())
@@ -154,6 +162,9 @@ impl Offer {
     /// server that lists it.
     pub(crate) async fn resource(&self, uri: &str) -> Result<Option<(String, String)>, GateError> {
         let servers = self.servers().await?;
+        if self.naming == Naming::Own {
+            return Ok(only(servers, uri));
+        }
         if let Some((id, own)) = names::own_uri(uri) {
             let found = servers.into_iter().find(|server| server.id == id);
             return Ok(found.map(|server| (server.name, own.to_owned())));
@@ -171,6 +182,9 @@ impl Offer {
 
     /// Server and own template of addresses.
     pub(crate) async fn template(&self, uri: &str) -> Result<Option<(String, String)>, GateError> {
+        if self.naming == Naming::Own {
+            return Ok(only(self.servers().await?, uri));
+        }
         let Some((id, own)) = names::own_uri(uri) else { return Ok(None) };
         let found = self.servers().await?.into_iter().find(|server| server.id == id);
         Ok(found.map(|server| (server.name, own.to_owned())))
@@ -179,10 +193,13 @@ impl Offer {
     /// Server and own name behind the name of a prompt.
     pub(crate) async fn prompt(&self, name: &str) -> Result<Option<(String, String)>, GateError> {
         let servers = self.servers().await?;
+        if self.naming == Naming::Own {
+            return Ok(only(servers, name));
+        }
         // The id holds no `_`: a plain name says whose it is, and only a hashed one has to be looked up.
         if let Some((id, own)) = name.split_once("__")
             && let Some(server) = servers.iter().find(|server| server.id == id)
-            && names::name(id, own, self.room) == name
+            && self.naming.name(id, own) == name
         {
             return Ok(Some((server.name.clone(), own.to_owned())));
         }
@@ -194,7 +211,7 @@ impl Offer {
                     name: String,
                 }
                 if let Ok(named) = serde_json::from_str::<Named>(item.get())
-                    && names::name(&server.id, &named.name, self.room) == name
+                    && self.naming.name(&server.id, &named.name) == name
                 {
                     return Ok(Some((server.name, named.name)));
                 }
@@ -202,6 +219,11 @@ impl Offer {
         }
         Ok(None)
     }
+}
+
+/// The server behind every name of an endpoint that shows one.
+fn only(servers: Vec<Server>, own: &str) -> Option<(String, String)> {
+    servers.into_iter().next().map(|server| (server.name, own.to_owned()))
 }
 
 /// What the gate said, as the specification has it. A call that was refused is told to the model as a
