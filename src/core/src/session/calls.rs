@@ -193,7 +193,7 @@ impl Session {
     ) -> Result<Continuation, SessionError> {
         let handler = waiter.handler.as_ref();
         let answers = required.requests.into_iter().map(|(key, (kind, params))| async move {
-            let answer = self.peer.incoming.ask(kind, params, handler).await;
+            let answer = self.peer.incoming.ask(kind, params, Some(key.clone()), handler).await;
             let answer = answer.map_err(|refusal| SessionError::Input { kind, reason: refusal.to_string() })?;
             // It was looked at when it came from the host.
             let answer: serde_json::Value = serde_json::from_str(&answer).map_err(|_| SessionError::Unreadable)?;

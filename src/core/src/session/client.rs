@@ -44,6 +44,16 @@ impl RequestKind {
             Self::Roots => "roots/list",
         }
     }
+
+    /// The capability that a client names to be asked it.
+    #[must_use]
+    pub fn capability(self) -> &'static str {
+        match self {
+            Self::Elicitation => "elicitation",
+            Self::Sampling => "sampling",
+            Self::Roots => "roots",
+        }
+    }
 }
 
 /// A request of a server.
@@ -53,6 +63,8 @@ pub struct ServerRequest {
     pub server: String,
     /// For what.
     pub kind: RequestKind,
+    /// Under which name it expects the answer, where it gave one (`inputRequests`, SEP-2322).
+    pub key: Option<String>,
     /// The parameters as the server wrote them; `{}` where it wrote none.
     pub params: String,
 }
@@ -156,6 +168,16 @@ pub trait ClientHandler: Debug + Send + Sync {
     ///
     /// [`Refusal`], which the server is told.
     async fn answer(&self, request: ServerRequest) -> Result<String, Refusal>;
+
+    /// Something was asked that is not offered, and refused.
+    fn missed(&self, kind: RequestKind) {
+        let _ = kind;
+    }
+
+    /// Whether it can be asked now. Of several requests of one client, one that can is meant.
+    fn is_listening(&self) -> bool {
+        true
+    }
 }
 
 /// Offers nothing.

@@ -1,9 +1,11 @@
 //! The protocol revision of a session, and what it changes about every message.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use serde::Deserialize;
 use serde_json::{json, value::RawValue};
+
+use super::client::Offers;
 
 /// The newest revision with a handshake.
 pub(super) const WITH_HANDSHAKE: &str = "2025-11-25";
@@ -18,6 +20,8 @@ pub(crate) struct Era {
     revision: Arc<str>,
     stateless: bool,
     meta: String,
+    /// What the host offers, as `meta` says it.
+    offers: Offers,
     server: ServerInfo,
 }
 
@@ -52,12 +56,13 @@ pub(crate) struct Implementation {
 impl Era {
     /// One of a server that shook hands.
     pub(super) fn with_handshake(revision: &str, server: ServerInfo) -> Self {
-        Self { revision: revision.into(), stateless: false, meta: String::new(), server }
+        Self { revision: revision.into(), stateless: false, meta: String::new(), offers: Offers::default(), server }
     }
 
     /// One of a server that is told everything with every request.
-    pub(super) fn stateless(revision: &str, capabilities: &serde_json::Value, server: ServerInfo) -> Self {
-        Self { revision: revision.into(), stateless: true, meta: meta(revision, capabilities), server }
+    pub(super) fn stateless(revision: &str, offers: Offers, server: ServerInfo) -> Self {
+        let meta = meta(revision, &offers.capabilities());
+        Self { revision: revision.into(), stateless: true, meta, offers, server }
     }
 
     pub(super) fn revision(&self) -> &Arc<str> {
@@ -71,6 +76,14 @@ impl Era {
     /// The members that every `_meta` holds.
     pub(super) fn meta(&self) -> &str {
         &self.meta
+    }
+
+    /// The same for a request that is made for somebody who offers this, and not what the host does.
+    pub(super) fn meta_for(&self, offers: Offers) -> Cow<'_, str> {
+        match self.stateless && offers != self.offers {
+            true => Cow::Owned(meta(&self.revision, &offers.capabilities())),
+            false => Cow::Borrowed(&self.meta),
+        }
     }
 
     pub(super) fn server(&self) -> &ServerInfo {

@@ -111,6 +111,8 @@ pub enum SessionError {
         code: i64,
         /// Its words.
         message: String,
+        /// What it says besides, as JSON text; left out where it is long.
+        data: Option<String>,
     },
     /// Both sides could not agree on how to talk.
     #[error("{what}")]
@@ -221,7 +223,9 @@ impl SessionError {
             Self::NotRunning(left) => Self::NotRunning(ended(left)),
             Self::Ended(left) => Self::Ended(ended(left)),
             Self::Link(error) => Self::Link(error.redacted(redactor)),
-            Self::Rpc { code, message } => Self::Rpc { code, message: text(message) },
+            Self::Rpc { code, message, data } => {
+                Self::Rpc { code, message: text(message), data: data.map(|data| redactor.redact(&data).into_owned()) }
+            }
             Self::Handshake { what } => Self::Handshake { what: text(what) },
             Self::Task { what } => Self::Task { what: text(what) },
             Self::OutputSchema { what } => Self::OutputSchema { what: text(what) },
@@ -243,7 +247,8 @@ impl SessionError {
 }
 
 pub(super) fn of_rpc(error: RpcError) -> SessionError {
-    SessionError::Rpc { code: error.code, message: error.message }
+    let data = error.data.filter(|data| data.len() <= ERROR_BYTES);
+    SessionError::Rpc { code: error.code, message: error.message, data }
 }
 
 /// What a server says about a failure, as far as it belongs into a message.
@@ -285,7 +290,7 @@ mod tests {
     fn s32_s59_a_servers_words_are_redacted_before_they_are_cut() {
         let redactor = Redactor::default();
         redactor.learn("env.TOKEN", &Secret::new("canary-7f3"));
-        let said = |message: String| match (SessionError::Rpc { code: 1, message }).redacted(&redactor) {
+        let said = |message: String| match (SessionError::Rpc { code: 1, message, data: None }).redacted(&redactor) {
             SessionError::Rpc { message, .. } => message,
             other => panic!("{other}"),
         };

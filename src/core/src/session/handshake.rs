@@ -43,23 +43,22 @@ const MODERN_REFUSALS: &[i64] = &[-32_021, -32_020];
 
 /// Agrees upon a revision.
 pub(super) async fn begin(peer: &Arc<Peer>, lifecycle: Lifecycle, offers: Offers) -> Result<(), SessionError> {
-    let capabilities = &offers.capabilities();
     let asks = match lifecycle {
         Lifecycle::Auto => peer.traits().probes,
         Lifecycle::Handshake => false,
         Lifecycle::Stateless => true,
     };
     if asks {
-        match discover(peer, capabilities).await? {
+        match discover(peer, offers).await? {
             Ok(()) => return Ok(()),
             Err(error) if lifecycle == Lifecycle::Stateless => return Err(error),
             Err(_) => {}
         }
     }
-    match initialize(peer, capabilities).await {
+    match initialize(peer, offers).await {
         // A server that knows the newer revisions alone.
         Err(SessionError::Rpc { code: METHOD_NOT_FOUND | UNSUPPORTED_REVISION, .. }) if !asks => {
-            discover(peer, capabilities).await?
+            discover(peer, offers).await?
         }
         begun => begun,
     }
@@ -85,7 +84,7 @@ async fn ask(
     }
 }
 
-async fn initialize(peer: &Arc<Peer>, capabilities: &serde_json::Value) -> Result<(), SessionError> {
+async fn initialize(peer: &Arc<Peer>, offers: Offers) -> Result<(), SessionError> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Initialized {
@@ -93,7 +92,7 @@ async fn initialize(peer: &Arc<Peer>, capabilities: &serde_json::Value) -> Resul
     }
     let params = Params::default()
         .with("protocolVersion", era::WITH_HANDSHAKE)
-        .with("capabilities", capabilities)
+        .with("capabilities", offers.capabilities())
         .with("clientInfo", era::client_info());
     let result = match ask(peer, |id| peer.compose(id, "initialize", &params)).await?.map_err(SessionError::Link)? {
         Answer::Result(result) => result,
@@ -113,7 +112,7 @@ async fn initialize(peer: &Arc<Peer>, capabilities: &serde_json::Value) -> Resul
         return Err(SessionError::Handshake { what });
     }
     let era = if revision.as_str() >= era::STATELESS {
-        Era::stateless(&revision, capabilities, server)
+        Era::stateless(&revision, offers, server)
     } else {
         Era::with_handshake(&revision, server)
     };
@@ -130,14 +129,11 @@ enum Discovered {
 }
 
 /// Agrees upon a newer revision; the inner error is that of an older server.
-async fn discover(
-    peer: &Arc<Peer>,
-    capabilities: &serde_json::Value,
-) -> Result<Result<(), SessionError>, SessionError> {
-    let mut discovered = discover_once(peer, capabilities).await?;
+async fn discover(peer: &Arc<Peer>, offers: Offers) -> Result<Result<(), SessionError>, SessionError> {
+    let mut discovered = discover_once(peer, offers).await?;
     if matches!(discovered, Discovered::Again) {
         // Once may be a mistake.
-        discovered = discover_once(peer, capabilities).await?;
+        discovered = discover_once(peer, offers).await?;
     }
     match discovered {
         Discovered::Agreed => Ok(Ok(())),
@@ -146,13 +142,13 @@ async fn discover(
     }
 }
 
-async fn discover_once(peer: &Arc<Peer>, capabilities: &serde_json::Value) -> Result<Discovered, SessionError> {
+async fn discover_once(peer: &Arc<Peer>, offers: Offers) -> Result<Discovered, SessionError> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Discovery {
         supported_versions: Vec<String>,
     }
-    let meta = era::meta(era::STATELESS, capabilities);
+    let meta = era::meta(era::STATELESS, &offers.capabilities());
     let compose = |id| peer.compose_stateless(id, "server/discover", era::STATELESS, &meta);
     let answer = match ask(peer, compose).await? {
         Ok(answer) => answer,
@@ -170,7 +166,7 @@ async fn discover_once(peer: &Arc<Peer>, capabilities: &serde_json::Value) -> Re
     match serde_json::from_str::<Discovery>(&result) {
         Ok(discovery) if discovery.supported_versions.iter().any(|version| version == era::STATELESS) => {
             let server = serde_json::from_str::<ServerInfo>(&result).unwrap_or_default();
-            peer.agree(Era::stateless(era::STATELESS, capabilities, server));
+            peer.agree(Era::stateless(era::STATELESS, offers, server));
             Ok(Discovered::Agreed)
         }
         Ok(discovery) if discovery.supported_versions.iter().any(|version| era::KNOWN.contains(&version.as_str())) => {

@@ -198,7 +198,7 @@ impl Incoming {
         let (sender, params) = (peer.clone(), params.to_owned());
         match kind {
             Some(kind) => self.behind(peer, None, async move {
-                let answer = sender.incoming.ask(kind, params, None).await;
+                let answer = sender.incoming.ask(kind, params, None, None).await;
                 let refused = answer.as_ref().err().map(Refusal::rpc);
                 let answer = match (&answer, &refused) {
                     (_, Some((code, message))) => Err((*code, message.as_str())),
@@ -224,6 +224,7 @@ impl Incoming {
         &self,
         kind: RequestKind,
         params: String,
+        key: Option<String>,
         handler: Option<&Arc<dyn ClientHandler>>,
     ) -> Result<String, Refusal> {
         let handler = match handler {
@@ -231,10 +232,11 @@ impl Incoming {
             None => self.waiting.current()?.unwrap_or_else(|| self.handler.clone()),
         };
         if !handler.offers().has(kind, &params) {
+            handler.missed(kind);
             return Err(Refusal::NotOffered);
         }
         let _question = Question::begin(&self.asking);
-        let answer = handler.answer(ServerRequest { server: self.server.clone(), kind, params }).await?;
+        let answer = handler.answer(ServerRequest { server: self.server.clone(), kind, key, params }).await?;
         // It goes out as it is.
         match serde_json::from_str::<&RawValue>(&answer) {
             Ok(_) => Ok(answer.replace(['\n', '\r'], " ")),

@@ -26,6 +26,7 @@ use super::{
     era::Era,
     incoming::Incoming,
     message::{self, Message, Params, RpcError},
+    waiter::Waiter,
 };
 use crate::{
     link::LinkError,
@@ -192,6 +193,13 @@ impl Peer {
     pub(super) fn compose(&self, id: u64, method: &'static str, params: &Params) -> Outgoing {
         let meta = self.era().map_or("", Era::meta);
         self.outgoing(Kind::Request(id), method, message::request(id, method, meta, params))
+    }
+
+    /// The same for somebody who may offer something else than the host.
+    pub(super) fn compose_for(&self, id: u64, method: &'static str, params: &Params, waiter: &Waiter) -> Outgoing {
+        let Some(handler) = &waiter.handler else { return self.compose(id, method, params) };
+        let meta = self.era().map_or(Cow::Borrowed(""), |era| era.meta_for(handler.offers()));
+        self.outgoing(Kind::Request(id), method, message::request(id, method, &meta, params))
     }
 
     /// The same before a revision was agreed upon, as if it were `revision` without a handshake.

@@ -29,7 +29,7 @@ impl Session {
         let Some(mut pending) = self.peer.ask().filter(|_| !self.is_over()) else {
             return Err(self.not_running());
         };
-        let mut message = self.peer.compose(pending.id(), method, params);
+        let mut message = self.peer.compose_for(pending.id(), method, params, waiter);
         shape(&mut message);
         pending.tells(waiter.progress.as_ref());
         let _waits = self.peer.incoming.waiting.enter(waiter);

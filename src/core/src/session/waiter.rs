@@ -50,7 +50,9 @@ impl Handlers {
         let handlers = locked(&self.0);
         let Some((client, handler)) = handlers.last() else { return Ok(None) };
         if handlers.iter().all(|(other, _)| other == client) {
-            return Ok(Some(handler.clone()));
+            // The newest that can be asked: an older one that waits for an answer already may have been given up.
+            let listening = handlers.iter().rev().map(|(_, handler)| handler).find(|handler| handler.is_listening());
+            return Ok(Some(listening.unwrap_or(handler).clone()));
         }
         Err(Refusal::Denied("several clients wait for this server, and the request names none of them".to_owned()))
     }

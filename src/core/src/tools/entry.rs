@@ -147,9 +147,15 @@ impl Tool {
         self.read_only
     }
 
+    /// The headers in which arguments travel too (SEP-2243), without `Mcp-Param-`.
+    pub fn header_names(&self) -> impl Iterator<Item = &str> {
+        self.headers.iter().flatten().map(HeaderParameter::name)
+    }
+
     /// The arguments that travel as headers too, by name without `Mcp-Param-`, where they travel over
-    /// HTTP.
-    pub(crate) fn header_values(&self, arguments: &RawValue) -> Vec<(String, String)> {
+    /// HTTP. One that is absent or null has none.
+    #[must_use]
+    pub fn header_values(&self, arguments: &RawValue) -> Vec<(String, String)> {
         self.headers.as_ref().map(|parameters| headers::values(parameters, arguments)).unwrap_or_default()
     }
 

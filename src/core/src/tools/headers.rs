@@ -20,6 +20,12 @@ pub(crate) struct HeaderParameter {
     header: String,
 }
 
+impl HeaderParameter {
+    pub(crate) fn name(&self) -> &str {
+        &self.header
+    }
+}
+
 /// The marked arguments of an input schema.
 ///
 /// # Errors

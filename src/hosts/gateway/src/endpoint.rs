@@ -1,6 +1,6 @@
 //! One MCP endpoint: what it shows, how it is called, and how its calls are decided.
 
-use std::sync::Arc;
+use std::{hash::RandomState, sync::Arc};
 
 use portcullis::Gate;
 
@@ -27,6 +27,8 @@ pub(crate) struct Endpoint {
     pub(crate) options: EndpointOptions,
     pub(crate) suspended: Suspended,
     pub(crate) changes: Arc<Changes>,
+    /// Of the names of clients, to tell them apart.
+    pub(crate) hasher: RandomState,
 }
 
 impl Endpoint {
@@ -38,6 +40,7 @@ impl Endpoint {
             options,
             suspended: Suspended::default(),
             changes: Arc::default(),
+            hasher: RandomState::new(),
         })
     }
 

@@ -1,7 +1,10 @@
 //! What goes back to the client while its request is under way: questions of servers, and that a person is
 //! asked.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use portcullis::{
     approval::{Answer, Approver, ApproverError, Question},
@@ -9,7 +12,7 @@ use portcullis::{
     display::quote,
     session::{ClientHandler, Offers, Refusal, RequestKind, ServerRequest},
 };
-use serde_json::{Value, json, value::RawValue};
+use serde_json::{Map, Value, json, value::RawValue};
 use tokio::sync::mpsc;
 
 use super::{
@@ -25,12 +28,42 @@ const REMINDER: Duration = Duration::from_secs(5);
 pub(crate) struct AsksClient {
     pub(crate) client: Arc<Client>,
     pub(crate) on: mpsc::Sender<String>,
+    pub(crate) missed: Missed,
+}
+
+/// What a server asked for that the client does not offer.
+#[derive(Debug, Default)]
+pub(crate) struct Missed(Mutex<Vec<RequestKind>>);
+
+impl Missed {
+    pub(crate) fn note(&self, kind: RequestKind) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(kind);
+    }
+
+    /// Where a request failed for want of what the client does not offer, that is what a client of the newer era
+    /// is told (SEP-2575).
+    pub(crate) fn explain(&self, client: &Client, result: Result<String, RpcError>) -> Result<String, RpcError> {
+        let missed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match result {
+            Err(error) if client.stateless && !missed.is_empty() => {
+                let needed: Map<String, Value> =
+                    missed.iter().map(|kind| (kind.capability().to_owned(), json!({}))).collect();
+                let why = format!("the server needs what the client does not offer: {}", error.message);
+                Err(RpcError::new(RpcError::MISSING_CAPABILITY, why).with_data(json!({"requiredCapabilities": needed})))
+            }
+            result => result,
+        }
+    }
 }
 
 #[async_trait]
 impl ClientHandler for AsksClient {
     fn offers(&self) -> Offers {
         self.client.offers()
+    }
+
+    fn missed(&self, kind: RequestKind) {
+        self.missed.note(kind);
     }
 
     async fn answer(&self, request: ServerRequest) -> Result<String, Refusal> {
@@ -132,8 +165,12 @@ async fn form(handler: &dyn ClientHandler, question: &Question) -> Result<Answer
             "required": ["decision"],
         },
     });
-    let request =
-        ServerRequest { server: "portcullis".to_owned(), kind: RequestKind::Elicitation, params: params.to_string() };
+    let request = ServerRequest {
+        server: "portcullis".to_owned(),
+        kind: RequestKind::Elicitation,
+        key: None,
+        params: params.to_string(),
+    };
     let answer = handler.answer(request).await.map_err(|refusal| ApproverError::Failed(refusal.to_string()))?;
     let answer: Value = serde_json::from_str(&answer).unwrap_or_default();
     match (answer["action"].as_str(), answer["content"]["decision"].as_str()) {

@@ -14,10 +14,10 @@ use serde_json::{json, value::RawValue};
 use tokio::sync::mpsc;
 
 use super::{
-    asking::{AsksClient, Notices},
+    asking::{AsksClient, Missed, Notices},
     client::Client,
     message::{self, RpcError, with_member},
-    suspended::Answers,
+    suspended::{self, Suspends},
 };
 use crate::offer::of_gate;
 
@@ -94,7 +94,12 @@ pub(crate) async fn read_resource(
     let located: Located<'_> = read(params)?;
     let found = client.endpoint.offer.resource(&located.uri).await.map_err(|error| of_gate(&error))?;
     let Some((server, uri)) = found else { return Err(no_resource(client, &located.uri)) };
-    wanted(client, Wanted::Read { server, uri }, params, on).await
+    let read = wanted(client, Wanted::Read { server, uri }, params, on).await;
+    read.map_err(|error| match error.code {
+        // The code of the older revisions, and no other says it.
+        RpcError::RESOURCE_NOT_FOUND => no_resource(client, &located.uri),
+        _ => error,
+    })
 }
 
 /// SEP-2164.
@@ -130,17 +135,22 @@ async fn wanted(
     let offers = client.offers();
     let asks = offers.elicitation_form || offers.elicitation_url || offers.sampling || offers.roots;
     if !client.stateless || !asks {
-        let handler = Arc::new(AsksClient { client: client.clone(), on: on.clone() });
-        return carried(client, wanted, token, on.clone(), handler).await;
+        let handler = Arc::new(AsksClient { client: client.clone(), on: on.clone(), missed: Missed::default() });
+        let result = carried(client, wanted, token, on.clone(), handler.clone()).await;
+        return handler.missed.explain(client, result);
     }
     let about = format!("{wanted:?}");
     let suspended = &client.endpoint.suspended;
+    let answers = suspended::answers(extras.input_responses)?;
     if let Some(state) = &extras.request_state {
-        return suspended.resume(&about, Answers { state, responses: extras.input_responses }, on).await;
+        return suspended.resume(&about, state, answers, on).await;
     }
     let client = client.clone();
-    let work = |on, handler| async move { carried(&client, wanted, token, on, handler).await };
-    suspended.begin(about, offers, on, work).await
+    let work = |on, handler: Arc<Suspends>| async move {
+        let result = carried(&client, wanted, token, on, handler.clone()).await;
+        handler.missed.explain(&client, result)
+    };
+    suspended.begin(about, offers, answers, on, work).await
 }
 
 /// Carries it out; progress goes to the client as it comes.
@@ -165,13 +175,22 @@ async fn carried(
     loop {
         tokio::select! {
             biased;
-            Some(params) = progressed.recv() => {
-                if let Some(params) = with_member(&params, "progressToken", &token) {
-                    let _ = on.send(message::notification("notifications/progress", &params)).await;
+            Some(params) = progressed.recv() => tell_progress(&on, &params, &token).await,
+            done = &mut work => {
+                // What came before the result is told before it.
+                while let Ok(params) = progressed.try_recv() {
+                    tell_progress(&on, &params, &token).await;
                 }
+                return done;
             }
-            done = &mut work => return done,
         }
+    }
+}
+
+/// Progress of a server, under the client's own token.
+async fn tell_progress(on: &mpsc::Sender<String>, params: &RawValue, token: &str) {
+    if let Some(params) = with_member(params, "progressToken", token) {
+        let _ = on.send(message::notification("notifications/progress", &params)).await;
     }
 }
 
@@ -180,7 +199,7 @@ async fn sent(client: &Client, wanted: Wanted, context: &CallContext) -> Result<
     let caller = client.caller();
     let result = match wanted {
         Wanted::Call(call) => match gate.call_for(call, context).await {
-            Err(error) => return refused(&error),
+            Err(error) => return refused(client, &error),
             done => done,
         },
         Wanted::Read { server, uri } => gate.read_for(&server, &uri, Some(&caller), context).await,
@@ -199,17 +218,24 @@ async fn sent(client: &Client, wanted: Wanted, context: &CallContext) -> Result<
 /// An error that the server itself answered with goes on as it is.
 fn of_server(error: &GateError) -> Option<RpcError> {
     let GateError::Session { source, .. } = error else { return None };
-    let SessionError::Rpc { code, message } = &**source else { return None };
-    Some(RpcError::new(*code, message.clone()))
+    let SessionError::Rpc { code, message, data } = &**source else { return None };
+    let error = RpcError::new(*code, message.clone());
+    Some(match data.as_deref().and_then(|data| serde_json::from_str(data).ok()) {
+        Some(data) => error.with_data(data),
+        None => error,
+    })
 }
 
 /// What a model is told of a call that did not happen: a result, since errors of the protocol seldom reach it.
-fn refused(error: &GateError) -> Result<String, RpcError> {
+fn refused(client: &Client, error: &GateError) -> Result<String, RpcError> {
     if let Some(error) = of_server(error) {
         return Err(error);
     }
     let told = of_gate(error);
+    let asked = matches!(error, GateError::Session { source, .. } if matches!(**source, SessionError::Input { .. }));
     match error.class() {
+        // It is up to the client's program what it offers.
+        _ if asked && client.stateless => Err(told),
         ErrorClass::Blocked | ErrorClass::Unreachable | ErrorClass::Authorization => {
             let help = error.help().map(|help| format!("\n{help}")).unwrap_or_default();
             let text = format!("{}{help}", told.message);

@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashMap,
+    hash::{BuildHasher as _, Hash as _, Hasher as _},
     sync::{
         Arc, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -74,6 +75,11 @@ impl Identity {
     }
 }
 
+/// Numbers of clients with a session or without a name.
+static NUMBERS: AtomicU64 = AtomicU64::new(1);
+/// Marks the number of a client that is known by its name; counting never comes here.
+const OF_A_NAME: u64 = 1 << 63;
+
 /// A client of an endpoint: of a session, of one request without one, or of a pipe.
 #[derive(Debug)]
 pub(crate) struct Client {
@@ -91,13 +97,31 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    pub(crate) fn new(endpoint: Arc<Endpoint>, stateless: bool) -> Arc<Self> {
-        static NUMBERS: AtomicU64 = AtomicU64::new(1);
+    /// One that will introduce itself.
+    pub(crate) fn new(endpoint: Arc<Endpoint>) -> Arc<Self> {
+        Self::of(endpoint, NUMBERS.fetch_add(1, Ordering::Relaxed), None)
+    }
+
+    /// One of a revision without handshake, for one request. What calls itself the same at the same endpoint counts
+    /// as one client; what has no name, as another each time.
+    pub(crate) fn stateless(endpoint: Arc<Endpoint>, identity: Identity) -> Arc<Self> {
+        let number = match identity.name.is_empty() {
+            true => NUMBERS.fetch_add(1, Ordering::Relaxed),
+            false => {
+                let mut hasher = endpoint.hasher.build_hasher();
+                (&endpoint.label, &identity.name, &identity.version).hash(&mut hasher);
+                hasher.finish() | OF_A_NAME
+            }
+        };
+        Self::of(endpoint, number, Some(identity))
+    }
+
+    fn of(endpoint: Arc<Endpoint>, number: u64, identity: Option<Identity>) -> Arc<Self> {
         Arc::new(Self {
             endpoint,
-            number: NUMBERS.fetch_add(1, Ordering::Relaxed),
-            stateless,
-            identity: OnceLock::new(),
+            number,
+            stateless: identity.is_some(),
+            identity: identity.map_or_else(OnceLock::new, OnceLock::from),
             next: AtomicU64::new(1),
             asked: Mutex::default(),
             under_way: Mutex::default(),

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde_json::{json, value::RawValue};
 
 use super::{HANDSHAKES, STATELESS, client::Identity, message::RpcError, revisions};
+use crate::endpoint::Endpoint;
 
 pub(crate) const REVISION: &str = "mcp-protocol-version";
 pub(crate) const SESSION: &str = "mcp-session-id";
@@ -44,7 +45,7 @@ pub(crate) enum Era {
     Stateless(Identity),
 }
 
-fn header<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, RpcError> {
+fn header_of<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, RpcError> {
     let mut values = headers.get_all(name).iter();
     let Some(value) = values.next() else { return Ok(None) };
     let text = value.to_str().ok().filter(|_| values.next().is_none()).map(str::trim);
@@ -61,7 +62,7 @@ fn mismatch(why: impl Into<String>) -> RpcError {
 ///
 /// What to answer, with status 400.
 pub(crate) fn era(headers: &HeaderMap, method: &str, params: Option<&RawValue>) -> Result<Era, RpcError> {
-    let revision = header(headers, REVISION)?;
+    let revision = header_of(headers, REVISION)?;
     let params: Params<'_> =
         params.map(|params| serde_json::from_str(params.get())).transpose().ok().flatten().unwrap_or_default();
     let meta = params.meta.unwrap_or_default();
@@ -84,7 +85,7 @@ pub(crate) fn era(headers: &HeaderMap, method: &str, params: Option<&RawValue>) 
     if spoken != STATELESS {
         return Err(unsupported(&spoken));
     }
-    if header(headers, METHOD)? != Some(method) {
+    if header_of(headers, METHOD)? != Some(method) {
         return Err(mismatch("`Mcp-Method` is the method of the request"));
     }
     let named = match method {
@@ -93,11 +94,46 @@ pub(crate) fn era(headers: &HeaderMap, method: &str, params: Option<&RawValue>) 
         _ => None,
     };
     if let Some(named) = named
-        && header(headers, NAME)?.and_then(decoded).as_deref() != Some(&*named)
+        && header_of(headers, NAME)?.and_then(decoded).as_deref() != Some(&*named)
     {
         return Err(mismatch("`Mcp-Name` is the name or the address that the request is about"));
     }
     Ok(Era::Stateless(Identity::read(meta.client, meta.capabilities)))
+}
+
+/// Compares the arguments of a call with the headers in which its tool wants them too.
+///
+/// # Errors
+///
+/// What to answer, with status 400.
+pub(crate) async fn arguments(
+    endpoint: &Endpoint,
+    headers: &HeaderMap,
+    params: Option<&RawValue>,
+) -> Result<(), RpcError> {
+    #[derive(Deserialize)]
+    struct Call<'a> {
+        #[serde(borrow)]
+        name: Cow<'a, str>,
+        #[serde(borrow, default)]
+        arguments: Option<&'a RawValue>,
+    }
+    // What does not fit is said where the call is made.
+    let Some(Ok(call)) = params.map(|params| serde_json::from_str::<Call<'_>>(params.get())) else { return Ok(()) };
+    let Ok(Some(tool)) = endpoint.offer.definition(&call.name).await else { return Ok(()) };
+    let values = call.arguments.map(|arguments| tool.header_values(arguments)).unwrap_or_default();
+    for name in tool.header_names() {
+        let header = format!("mcp-param-{}", name.to_ascii_lowercase());
+        let said = match header_of(headers, &header)? {
+            Some(said) => Some(decoded(said).ok_or_else(|| mismatch(format!("`{header}` is no valid Base64")))?),
+            None => None,
+        };
+        let value = values.iter().find(|(other, _)| other == name).map(|(_, value)| value.as_str());
+        if said.as_deref() != value {
+            return Err(mismatch(format!("`{header}` and the argument say different things")));
+        }
+    }
+    Ok(())
 }
 
 fn unsupported(revision: &str) -> RpcError {

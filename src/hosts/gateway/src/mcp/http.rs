@@ -35,7 +35,11 @@ const ON_THE_WAY: usize = 64;
 /// How often a stream that has nothing to say shows that it is there.
 const ALIVE: Duration = Duration::from_secs(15);
 
-type Work = Pin<Box<dyn Future<Output = String> + Send>>;
+/// What an answer comes from.
+enum Work {
+    UnderWay(Pin<Box<dyn Future<Output = String> + Send>>),
+    Done(String),
+}
 
 /// The sessions of one endpoint.
 #[derive(Debug, Default)]
@@ -128,8 +132,12 @@ pub(crate) async fn post(
         Message::Request { id, method, params } => match headers::era(headers, &method, params) {
             Err(error) => failed(StatusCode::BAD_REQUEST, Some(id.get()), error),
             Ok(Era::Stateless(identity)) => {
-                let client = Client::new(endpoint.clone(), true);
-                client.introduce(identity);
+                if method == "tools/call"
+                    && let Err(error) = headers::arguments(endpoint, headers, params).await
+                {
+                    return failed(StatusCode::BAD_REQUEST, Some(id.get()), error);
+                }
+                let client = Client::stateless(endpoint.clone(), identity);
                 if method == "subscriptions/listen" {
                     return listen(&client, id, params).await;
                 }
@@ -182,7 +190,7 @@ async fn begin(
     id: &RawValue,
     params: Option<&RawValue>,
 ) -> Response {
-    let client = Client::new(endpoint.clone(), false);
+    let client = Client::new(endpoint.clone());
     let (on, _) = mpsc::channel(1);
     let result = dispatch::request(&client, "initialize", params, &on).await;
     let is_ok = result.is_ok();
@@ -217,7 +225,7 @@ async fn answered(client: Arc<Client>, id: &str, method: &str, params: Option<&R
     let (id, method, params) = (id.to_owned(), method.to_owned(), params.map(ToOwned::to_owned));
     let failure = Arc::new(std::sync::OnceLock::new());
     let noted = failure.clone();
-    let mut work: Work = Box::pin(async move {
+    let mut work: Pin<Box<dyn Future<Output = String> + Send>> = Box::pin(async move {
         let result = carried(&client, &id, &method, params.as_deref(), &on).await;
         if let Err(error) = &result {
             let _ = noted.set(status(&client, error));
@@ -230,10 +238,16 @@ async fn answered(client: Arc<Client>, id: &str, method: &str, params: Option<&R
             Some(first) = told.recv() => {
                 // One that takes no stream hears no more than the result.
                 if streams {
-                    return streamed(Some(first), told, Some(work));
+                    return streamed(first, told, Work::UnderWay(work));
                 }
             }
-            answer = &mut work => return json(failure.get().copied().unwrap_or(StatusCode::OK), answer),
+            answer = &mut work => {
+                // What it told with its last breath comes before it.
+                return match told.try_recv() {
+                    Ok(first) if streams => streamed(first, told, Work::Done(answer)),
+                    _ => json(failure.get().copied().unwrap_or(StatusCode::OK), answer),
+                };
+            }
         }
     }
 }
@@ -269,18 +283,27 @@ fn event_stream(body: Body) -> Response {
 }
 
 /// What is told, and the answer at the end.
-fn streamed(first: Option<String>, told: mpsc::Receiver<String>, work: Option<Work>) -> Response {
-    let events = stream::unfold((first, told, work), |(first, mut told, work)| async move {
+fn streamed(first: String, told: mpsc::Receiver<String>, work: Work) -> Response {
+    let events = stream::unfold((Some(first), told, Some(work)), |(first, mut told, work)| async move {
         if let Some(first) = first {
             return Some((Ok::<_, Infallible>(event(&first)), (None, told, work)));
         }
-        let mut work = work?;
-        tokio::select! {
-            biased;
-            Some(message) = told.recv() => Some((Ok(event(&message)), (None, told, Some(work)))),
-            answer = &mut work => Some((Ok(event(&answer)), (None, told, None))),
-            () = tokio::time::sleep(ALIVE) => Some((Ok(Bytes::from_static(b": \n\n")), (None, told, Some(work)))),
-        }
+        let (bytes, work) = match work? {
+            Work::Done(answer) => match told.try_recv() {
+                Ok(message) => (event(&message), Some(Work::Done(answer))),
+                Err(_) => (event(&answer), None),
+            },
+            Work::UnderWay(mut work) => tokio::select! {
+                biased;
+                Some(message) = told.recv() => (event(&message), Some(Work::UnderWay(work))),
+                answer = &mut work => match told.try_recv() {
+                    Ok(message) => (event(&message), Some(Work::Done(answer))),
+                    Err(_) => (event(&answer), None),
+                },
+                () = tokio::time::sleep(ALIVE) => (Bytes::from_static(b": \n\n"), Some(Work::UnderWay(work))),
+            },
+        };
+        Some((Ok(bytes), (None, told, work)))
     });
     event_stream(Body::from_stream(events))
 }

@@ -29,7 +29,7 @@ pub(crate) async fn serve(
     input: impl AsyncRead + Unpin,
     mut output: impl AsyncWrite + Unpin,
 ) -> std::io::Result<()> {
-    let client = Client::new(endpoint.clone(), false);
+    let client = Client::new(endpoint.clone());
     let limit = Limits::default().message_bytes;
     let mut input = BufReader::new(input);
     let (on, mut told) = mpsc::channel::<String>(UNWRITTEN);
@@ -40,7 +40,7 @@ pub(crate) async fn serve(
     loop {
         let written = tokio::select! {
             Some(message) = told.recv() => message,
-            Some(answer) = under_way.next(), if !under_way.is_empty() => answer,
+            Some(()) = under_way.next(), if !under_way.is_empty() => continue,
             Ok(notice) = notices.recv() => notice.to_string(),
             Ok(()) = changes.changed() => r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#.to_owned(),
             // What was read of a line stays in `line` when something else comes first.
@@ -67,7 +67,8 @@ pub(crate) async fn serve(
                         let (client, on) = (client.clone(), on.clone());
                         under_way.push(async move {
                             let result = carried(&client, &id, &method, params.as_deref(), &on).await;
-                            message::answer(Some(&id), &result)
+                            // Behind all that it told on the way.
+                            let _ = on.send(message::answer(Some(&id), &result)).await;
                         });
                         continue;
                     }

@@ -8,7 +8,7 @@ use std::{
     collections::BTreeMap,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -16,22 +16,26 @@ use std::{
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use portcullis::{
     async_trait,
-    session::{ClientHandler, Offers, Refusal, ServerRequest},
+    session::{ClientHandler, Offers, Refusal, RequestKind, ServerRequest},
 };
 use serde_json::{Value, json, value::RawValue};
 use tokio::{
     sync::{mpsc, oneshot},
     task::JoinHandle,
+    time::Instant,
 };
 
-use super::{asking, message::RpcError};
+use super::{
+    asking::{self, Missed},
+    message::RpcError,
+};
 
 /// How long a client may take for its answers.
 const WAITS: Duration = Duration::from_secs(300);
 /// Most requests of one endpoint that wait.
 const WAITING: usize = 256;
-/// How often others may run before the questions that were asked so far are sent.
-const TURNS: usize = 8;
+/// How long after a question others are waited for, to be asked with it.
+const GATHER: Duration = Duration::from_millis(20);
 
 /// What a request under way says.
 #[derive(Debug)]
@@ -51,6 +55,9 @@ struct Running {
     /// What the request was.
     about: String,
     count: u64,
+    listening: Arc<AtomicBool>,
+    /// What the client said before it was asked.
+    answers: Answers,
 }
 
 impl Drop for Running {
@@ -61,9 +68,12 @@ impl Drop for Running {
 
 /// Asks by way of the answer to the request.
 #[derive(Debug)]
-struct Suspends {
+pub(crate) struct Suspends {
     offers: Offers,
     events: mpsc::Sender<Event>,
+    /// Whether the client waits for an answer, rather than we for it.
+    listening: Arc<AtomicBool>,
+    pub(crate) missed: Missed,
 }
 
 #[async_trait]
@@ -78,13 +88,33 @@ impl ClientHandler for Suspends {
         self.events.send(Event::Asks(request, answer)).await.map_err(|_| gone(()))?;
         answered.await.map_err(|_| gone(()))?
     }
+
+    fn missed(&self, kind: RequestKind) {
+        self.missed.note(kind);
+    }
+
+    fn is_listening(&self) -> bool {
+        self.listening.load(Ordering::Relaxed)
+    }
 }
 
-/// The answers that came with a request, and what they belong to.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Answers<'a> {
-    pub(crate) state: &'a str,
-    pub(crate) responses: Option<&'a RawValue>,
+/// Answers of a client, by the name of what was asked.
+type Answers = BTreeMap<String, String>;
+
+/// The answers that came with a request.
+///
+/// # Errors
+///
+/// What to answer where they are none.
+pub(crate) fn answers(responses: Option<&RawValue>) -> Result<Answers, RpcError> {
+    let responses: BTreeMap<String, &RawValue> = match responses {
+        Some(responses) => serde_json::from_str(responses.get())
+            .map_err(|_| RpcError::invalid_params("`inputResponses` is an object, an answer for each question"))?,
+        None => BTreeMap::new(),
+    };
+    // What is no object answers nothing, and is asked again.
+    let answers = responses.into_iter().filter(|(_, response)| response.get().starts_with('{'));
+    Ok(answers.map(|(key, response)| (key, response.get().to_owned())).collect())
 }
 
 /// The requests of one endpoint that wait.
@@ -99,27 +129,31 @@ impl Suspended {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins a request that may have to ask; `about` tells it from every other. What it wants to tell on the
-    /// way goes to `on`.
+    /// Begins a request that may have to ask; `about` tells it from every other. What `answers` knows already is
+    /// not asked: a client that was told no state, or lost it, begins anew with all that it knows. What it wants to
+    /// tell on the way goes to `on`.
     pub(crate) async fn begin<F>(
         &self,
         about: String,
         offers: Offers,
+        answers: Answers,
         on: &mpsc::Sender<String>,
-        work: impl FnOnce(mpsc::Sender<String>, Arc<dyn ClientHandler>) -> F,
+        work: impl FnOnce(mpsc::Sender<String>, Arc<Suspends>) -> F,
     ) -> Result<String, RpcError>
     where
         F: Future<Output = Result<String, RpcError>> + Send + 'static,
     {
         let (events, received) = mpsc::channel(16);
         let (tell, told) = mpsc::channel(16);
-        let work = work(tell, Arc::new(Suspends { offers, events: events.clone() }));
+        let listening = Arc::new(AtomicBool::new(true));
+        let asks = Suspends { offers, events: events.clone(), listening: listening.clone(), missed: Missed::default() };
+        let work = work(tell, Arc::new(asks));
         let task = tokio::spawn(async move {
             let done = work.await;
             // An error means that nobody waits.
             let _ = events.send(Event::Done(done)).await;
         });
-        let running = Running { events: received, told, task, open: BTreeMap::new(), about, count: 0 };
+        let running = Running { events: received, told, task, open: BTreeMap::new(), about, count: 0, listening, answers };
         self.follow(running, on).await
     }
 
@@ -127,30 +161,23 @@ impl Suspended {
     pub(crate) async fn resume(
         &self,
         about: &str,
-        answers: Answers<'_>,
+        state: &str,
+        answers: Answers,
         on: &mpsc::Sender<String>,
     ) -> Result<String, RpcError> {
         let unknown = || RpcError::invalid_params("`requestState` is not that of a request that waits");
         let mut running = {
             let mut waiting = self.waiting();
             // Somebody else's, or another request: it stays for whoever it belongs to.
-            if waiting.get(answers.state).is_none_or(|running| running.about != about) {
+            if waiting.get(state).is_none_or(|running| running.about != about) {
                 return Err(unknown());
             }
-            waiting.remove(answers.state).ok_or_else(unknown)?
+            waiting.remove(state).ok_or_else(unknown)?
         };
-        let responses: BTreeMap<String, &RawValue> = match answers.responses {
-            Some(responses) => serde_json::from_str(responses.get())
-                .map_err(|_| RpcError::invalid_params("`inputResponses` is an object, an answer for each question"))?,
-            None => BTreeMap::new(),
-        };
-        for (key, response) in responses {
-            // Answers to what was not asked are nobody's.
-            if !response.get().starts_with('{') {
-                continue;
-            }
+        // Answers to what was not asked are nobody's.
+        for (key, response) in answers {
             if let Some((_, answer)) = running.open.remove(&key) {
-                let _ = answer.send(Ok(response.get().to_owned()));
+                let _ = answer.send(Ok(response));
             }
         }
         if running.open.is_empty() {
@@ -161,18 +188,23 @@ impl Suspended {
 
     /// Until it is done or asks something.
     async fn follow(&self, mut running: Running, on: &mpsc::Sender<String>) -> Result<String, RpcError> {
+        running.listening.store(true, Ordering::Relaxed);
         let lost = || RpcError::new(RpcError::INTERNAL, "the request ended without a result");
-        let mut next = loop {
-            tokio::select! {
-                biased;
-                Some(told) = running.told.recv() => drop(on.send(told).await),
-                event = running.events.recv() => break event.ok_or_else(lost)?,
-            }
-        };
         // Several questions of one server come together.
-        let mut turns = 0;
+        let mut until = None;
         loop {
-            match next {
+            let event = tokio::select! {
+                biased;
+                Some(told) = running.told.recv() => {
+                    let _ = on.send(told).await;
+                    continue;
+                }
+                event = running.events.recv() => event.ok_or_else(lost)?,
+                () = tokio::time::sleep_until(until.unwrap_or_else(Instant::now)), if until.is_some() => {
+                    return self.keep(running);
+                }
+            };
+            match event {
                 Event::Done(result) => {
                     while let Ok(told) = running.told.try_recv() {
                         let _ = on.send(told).await;
@@ -181,19 +213,17 @@ impl Suspended {
                 }
                 Event::Asks(request, answer) => {
                     running.count += 1;
-                    running.open.insert(format!("q{}", running.count), (request, answer));
-                }
-            }
-            next = loop {
-                match running.events.try_recv() {
-                    Ok(event) => break event,
-                    Err(_) if turns == TURNS => return self.keep(running),
-                    Err(_) => {
-                        turns += 1;
-                        tokio::task::yield_now().await;
+                    let key = request.key.clone().filter(|key| !running.open.contains_key(key));
+                    let key = key.unwrap_or_else(|| format!("q{}", running.count));
+                    match running.answers.remove(&key) {
+                        Some(known) => drop(answer.send(Ok(known))),
+                        None => {
+                            running.open.insert(key, (request, answer));
+                            until.get_or_insert_with(|| Instant::now() + GATHER);
+                        }
                     }
                 }
-            };
+            }
         }
     }
 
@@ -212,6 +242,7 @@ impl Suspended {
             })
             .collect();
         let result = json!({"resultType": "input_required", "inputRequests": requests, "requestState": state});
+        running.listening.store(false, Ordering::Relaxed);
         let mut waiting = self.waiting();
         if waiting.len() >= WAITING {
             return Err(RpcError::new(RpcError::INTERNAL, format!("{WAITING} requests wait for answers already")));

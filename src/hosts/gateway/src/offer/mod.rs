@@ -12,7 +12,7 @@ use std::{
 };
 
 use futures::future::join_all;
-use portcullis::{Gate, GateError, model_text::json_for_model, session::ListKind};
+use portcullis::{Gate, GateError, model_text::json_for_model, session::ListKind, tools::Tool};
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
@@ -58,7 +58,7 @@ pub(crate) struct Offer {
 pub(crate) struct Tools {
     /// Each definition, under the name it has here.
     pub(crate) definitions: Vec<String>,
-    index: HashMap<String, (String, String)>,
+    index: HashMap<String, (String, Arc<Tool>)>,
 }
 
 /// A server that is shown.
@@ -89,12 +89,11 @@ impl Offer {
     pub(crate) async fn tools(&self) -> Result<Arc<Tools>, GateError> {
         let mut tools = Tools::default();
         for offered in self.gate.offered().await?.into_iter().filter(|offered| self.shown.has(&offered.server)) {
-            let own = offered.tool.name();
-            let name = self.naming.name(&offered.id, own);
+            let name = self.naming.name(&offered.id, offered.tool.name());
             let json = Value::from(name.as_str()).to_string();
             let Some(definition) = with_member(offered.tool.definition(), "name", &json) else { continue };
             tools.definitions.push(json_for_model(&definition).into_owned());
-            tools.index.insert(name, (offered.server, own.to_owned()));
+            tools.index.insert(name, (offered.server, offered.tool));
         }
         let tools = Arc::new(tools);
         *self.tools.lock().unwrap_or_else(PoisonError::into_inner) = tools.clone();
@@ -104,6 +103,16 @@ impl Offer {
     /// Server and tool behind a name. A name never stands for anything else: whether it may be called is
     /// the gate's business.
     pub(crate) async fn tool(&self, name: &str) -> Result<Option<(String, String)>, GateError> {
+        let found = self.behind(name).await?;
+        Ok(found.map(|(server, tool)| (server, tool.name().to_owned())))
+    }
+
+    /// The tool behind a name, as it was defined when it was offered last.
+    pub(crate) async fn definition(&self, name: &str) -> Result<Option<Arc<Tool>>, GateError> {
+        Ok(self.behind(name).await?.map(|(_, tool)| tool))
+    }
+
+    async fn behind(&self, name: &str) -> Result<Option<(String, Arc<Tool>)>, GateError> {
         if let Some(found) = self.known().index.get(name) {
             return Ok(Some(found.clone()));
         }
