@@ -189,6 +189,12 @@ impl Gate {
         Ok(key)
     }
 
+    /// `text` without the secrets that were filled in so far, for what a host hands on that a server says of itself.
+    #[must_use]
+    pub fn redact<'t>(&self, text: &'t str) -> std::borrow::Cow<'t, str> {
+        self.0.parts.secrets.redactor.redact(text)
+    }
+
     fn record(&self, line: &AuditLine) -> Result<(), GateError> {
         Ok(self.0.parts.audit.record(line)?)
     }

@@ -152,6 +152,7 @@ impl Session {
     ///
     /// As [`call`](Self::call).
     pub async fn call_for(&self, ticket: Ticket, waiter: &Waiter) -> Result<CallOutcome, SessionError> {
+        self.tells_enough(waiter).await;
         if let Some(tool) = self.tools().get(ticket.tool()).cloned() {
             tool.prepare_output().await.map_err(|what| SessionError::OutputSchema { what })?;
         }

@@ -9,6 +9,7 @@ use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::log::LogLevel;
 use crate::display;
 
 /// What kind of thing a server asks for.
@@ -172,6 +173,16 @@ pub trait ClientHandler: Debug + Send + Sync {
     /// Something was asked that is not offered, and refused.
     fn missed(&self, kind: RequestKind) {
         let _ = kind;
+    }
+
+    /// From which level on it wants to hear words for a log of a server that it waits for; nothing by default.
+    fn log_level(&self) -> Option<LogLevel> {
+        None
+    }
+
+    /// Words for a log, as the server wrote the parameters of its `notifications/message`. Does not block.
+    fn logged(&self, server: &str, level: LogLevel, params: &str) {
+        let _ = (server, level, params);
     }
 
     /// Whether it can be asked now. Of several requests of one client, one that can is meant.

@@ -5,7 +5,7 @@ use std::{borrow::Cow, sync::Arc};
 use serde::Deserialize;
 use serde_json::{json, value::RawValue};
 
-use super::client::Offers;
+use super::client::{ClientHandler, Offers};
 
 /// The newest revision with a handshake.
 pub(super) const WITH_HANDSHAKE: &str = "2025-11-25";
@@ -78,12 +78,21 @@ impl Era {
         &self.meta
     }
 
-    /// The same for a request that is made for somebody who offers this, and not what the host does.
-    pub(super) fn meta_for(&self, offers: Offers) -> Cow<'_, str> {
-        match self.stateless && offers != self.offers {
-            true => Cow::Owned(meta(&self.revision, &offers.capabilities())),
-            false => Cow::Borrowed(&self.meta),
+    /// The same for a request that is made for somebody who offers something else than the host, or wants to
+    /// hear words for a log.
+    pub(super) fn meta_for(&self, handler: &dyn ClientHandler) -> Cow<'_, str> {
+        if !self.stateless {
+            return Cow::Borrowed(&self.meta);
         }
+        let (offers, level) = (handler.offers(), handler.log_level());
+        let mut members = match offers == self.offers {
+            true => Cow::Borrowed(self.meta.as_str()),
+            false => Cow::Owned(meta(&self.revision, &offers.capabilities())),
+        };
+        if let Some(level) = level {
+            members.to_mut().push_str(&format!(r#","io.modelcontextprotocol/logLevel":"{level}""#));
+        }
+        members
     }
 
     pub(super) fn server(&self) -> &ServerInfo {

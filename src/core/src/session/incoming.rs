@@ -20,6 +20,7 @@ use tokio::{
 
 use super::{
     client::{ClientHandler, Refusal, RequestKind, ServerRequest},
+    log,
     message::Params,
     peer::Peer,
     waiter::Handlers,
@@ -165,6 +166,9 @@ impl Incoming {
     }
 
     pub(super) fn notification(&self, method: &str, params: Option<&RawValue>) {
+        if method == "notifications/message" {
+            self.logged(params.map_or("{}", RawValue::get));
+        }
         let event = match method {
             "notifications/tools/list_changed" => {
                 self.changed();
@@ -215,6 +219,16 @@ impl Incoming {
                     let _ = sender.answer(&id, answer).await;
                 }
             }),
+        }
+    }
+
+    /// Tells the client that waits, if only one does.
+    fn logged(&self, params: &str) {
+        let Ok(Some(handler)) = self.waiting.current() else { return };
+        if let (Some(wanted), Some(level)) = (handler.log_level(), log::level(params))
+            && level >= wanted
+        {
+            handler.logged(&self.server, level, params);
         }
     }
 

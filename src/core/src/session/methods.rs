@@ -21,6 +21,7 @@ impl Session {
     ///
     /// [`SessionError`].
     pub async fn read_resource(&self, uri: &str, waiter: &Waiter) -> Result<RawResult, SessionError> {
+        self.tells_enough(waiter).await;
         let params = Params::default().with("uri", uri);
         self.ask("resources/read", &params, Some(uri), waiter).await
     }
@@ -36,6 +37,7 @@ impl Session {
         arguments: Option<&RawValue>,
         waiter: &Waiter,
     ) -> Result<RawResult, SessionError> {
+        self.tells_enough(waiter).await;
         let mut params = Params::default().with("name", name);
         if let Some(arguments) = arguments {
             params = params.raw("arguments", &arguments.get().replace(['\n', '\r'], " "));

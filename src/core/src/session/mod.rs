@@ -13,6 +13,7 @@ mod handshake;
 mod incoming;
 mod listen;
 mod listing;
+mod log;
 mod message;
 mod methods;
 mod monitor;
@@ -40,6 +41,7 @@ pub use client::{ClientHandler, Offers, Refusal, Refusing, RequestKind, ServerRe
 pub use error::{Cause, Ended, SessionError, Step};
 pub use handshake::Lifecycle;
 pub use incoming::{ListKind, SessionEvent};
+pub use log::LogLevel;
 pub use methods::Completed;
 pub use waiter::Waiter;
 
@@ -106,6 +108,8 @@ pub struct Session {
     listing: tokio::sync::Mutex<()>,
     /// How long the handshake and the first list took.
     beginning: (Duration, Duration),
+    /// From which level on the server was asked to tell words for a log.
+    told_level: tokio::sync::Mutex<Option<LogLevel>>,
     /// The list that the gate has taken note of.
     noted: Mutex<Weak<ToolList>>,
 }
@@ -157,6 +161,7 @@ impl Session {
             tools: RwLock::default(),
             listing: tokio::sync::Mutex::default(),
             beginning: Default::default(),
+            told_level: tokio::sync::Mutex::default(),
             noted: Mutex::default(),
         };
         let (limit, lifecycle) = (session.options.start, session.options.lifecycle);

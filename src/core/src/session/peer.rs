@@ -198,7 +198,7 @@ impl Peer {
     /// The same for somebody who may offer something else than the host.
     pub(super) fn compose_for(&self, id: u64, method: &'static str, params: &Params, waiter: &Waiter) -> Outgoing {
         let Some(handler) = &waiter.handler else { return self.compose(id, method, params) };
-        let meta = self.era().map_or(Cow::Borrowed(""), |era| era.meta_for(handler.offers()));
+        let meta = self.era().map_or(Cow::Borrowed(""), |era| era.meta_for(&**handler));
         self.outgoing(Kind::Request(id), method, message::request(id, method, &meta, params))
     }
 

@@ -2,6 +2,7 @@
 //! asked.
 
 use std::{
+    borrow::Cow,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -10,8 +11,10 @@ use portcullis::{
     approval::{Answer, Approver, ApproverError, Question},
     async_trait,
     display::quote,
-    session::{ClientHandler, Offers, Refusal, RequestKind, ServerRequest},
+    model_text::json_for_model,
+    session::{ClientHandler, LogLevel, Offers, Refusal, RequestKind, ServerRequest},
 };
+use serde::Deserialize;
 use serde_json::{Map, Value, json, value::RawValue};
 use tokio::sync::mpsc;
 
@@ -66,12 +69,37 @@ impl ClientHandler for AsksClient {
         self.missed.note(kind);
     }
 
+    fn log_level(&self) -> Option<LogLevel> {
+        self.client.log_level()
+    }
+
+    fn logged(&self, server: &str, _: LogLevel, params: &str) {
+        log(&self.client, &self.on, server, params);
+    }
+
     async fn answer(&self, request: ServerRequest) -> Result<String, Refusal> {
         let answer = self.client.ask(&self.on, request.kind.method(), &labelled(&request)).await;
         answer.map_err(|error| match error.code {
             RpcError::METHOD_NOT_FOUND => Refusal::NotOffered,
             _ => Refusal::Denied(error.message),
         })
+    }
+}
+
+/// Words of a server for the log of the client: with the server's name, and without what is secret. Lost where
+/// the client does not read.
+pub(crate) fn log(client: &Client, on: &mpsc::Sender<String>, server: &str, params: &str) {
+    #[derive(Deserialize)]
+    struct Named<'a> {
+        #[serde(borrow, default)]
+        logger: Option<Cow<'a, str>>,
+    }
+    let Ok(Named { logger }) = serde_json::from_str(params) else { return };
+    let logger = logger.map_or_else(|| server.to_owned(), |logger| format!("{server}/{logger}"));
+    let redacted = client.endpoint.gate().redact(params);
+    let params = RawValue::from_string(redacted.into_owned()).ok();
+    if let Some(params) = params.and_then(|params| with_member(&params, "logger", &json!(logger).to_string())) {
+        let _ = on.try_send(message::notification("notifications/message", &json_for_model(&params)));
     }
 }
 

@@ -7,7 +7,7 @@ use portcullis::{
     approval::{Approver, Arguments, Call},
     gate::{CallContext, ErrorClass},
     model_text::json_for_model,
-    session::{ClientHandler, SessionError, Waiter},
+    session::{ClientHandler, LogLevel, SessionError, Waiter},
 };
 use serde::Deserialize;
 use serde_json::{json, value::RawValue};
@@ -38,6 +38,8 @@ struct Extras<'a> {
 struct Meta<'a> {
     #[serde(borrow, default)]
     progress_token: Option<&'a RawValue>,
+    #[serde(default, rename = "io.modelcontextprotocol/logLevel")]
+    log_level: Option<LogLevel>,
 }
 
 #[derive(Deserialize)]
@@ -131,6 +133,11 @@ async fn wanted(
     on: &mpsc::Sender<String>,
 ) -> Result<String, RpcError> {
     let extras: Extras<'_> = read(params)?;
+    if let Some(level) = extras.meta.as_ref().and_then(|meta| meta.log_level)
+        && client.stateless
+    {
+        client.set_log_level(level);
+    }
     let token = extras.meta.and_then(|meta| meta.progress_token).map(|token| token.get().to_owned());
     let offers = client.offers();
     let asks = offers.elicitation_form || offers.elicitation_url || offers.sampling || offers.roots;
@@ -145,12 +152,13 @@ async fn wanted(
     if let Some(state) = &extras.request_state {
         return suspended.resume(&about, state, answers, on).await;
     }
+    let of = client;
     let client = client.clone();
     let work = |on, handler: Arc<Suspends>| async move {
         let result = carried(&client, wanted, token, on, handler.clone()).await;
         handler.missed.explain(&client, result)
     };
-    suspended.begin(about, offers, answers, on, work).await
+    suspended.begin(about, of, answers, on, work).await
 }
 
 /// Carries it out; progress goes to the client as it comes.

@@ -9,7 +9,7 @@ use std::{
     },
 };
 
-use portcullis::session::Offers;
+use portcullis::session::{LogLevel, Offers};
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 use tokio::sync::{broadcast, mpsc, oneshot};
@@ -89,6 +89,8 @@ pub(crate) struct Client {
     /// Whether it speaks a revision without handshake.
     pub(crate) stateless: bool,
     identity: OnceLock<Identity>,
+    /// From which level on it wants to hear words for a log.
+    log_level: Mutex<Option<LogLevel>>,
     next: AtomicU64,
     asked: Mutex<HashMap<u64, oneshot::Sender<Result<String, RpcError>>>>,
     under_way: Mutex<HashMap<String, oneshot::Sender<()>>>,
@@ -122,6 +124,7 @@ impl Client {
             number,
             stateless: identity.is_some(),
             identity: identity.map_or_else(OnceLock::new, OnceLock::from),
+            log_level: Mutex::default(),
             next: AtomicU64::new(1),
             asked: Mutex::default(),
             under_way: Mutex::default(),
@@ -141,6 +144,14 @@ impl Client {
 
     pub(crate) fn offers(&self) -> Offers {
         self.identity().map(|identity| identity.offers).unwrap_or_default()
+    }
+
+    pub(crate) fn log_level(&self) -> Option<LogLevel> {
+        *self.log_level.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn set_log_level(&self, level: LogLevel) {
+        *self.log_level.lock().unwrap_or_else(PoisonError::into_inner) = Some(level);
     }
 
     /// Who asks, as grants and the trail know it: what a client calls itself and how it came in.

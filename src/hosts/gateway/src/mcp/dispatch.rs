@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use portcullis::session::{Completed, ListKind};
+use portcullis::session::{Completed, ListKind, LogLevel};
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
 use tokio::sync::mpsc;
@@ -40,6 +40,14 @@ pub(crate) async fn request(
         _ if client.stateless => return Err(RpcError::method_not_found(method)),
         "initialize" => return initialize(client, params),
         "ping" => return Ok("{}".to_owned()),
+        "logging/setLevel" => {
+            #[derive(Deserialize)]
+            struct Sets {
+                level: LogLevel,
+            }
+            client.set_log_level(calls::read::<Sets>(params)?.level);
+            return Ok("{}".to_owned());
+        }
         "resources/subscribe" => {
             Subscriptions::add(client, &located(params)?).await?;
             return Ok("{}".to_owned());
@@ -74,7 +82,7 @@ fn capabilities(stateless: bool) -> Value {
     if !stateless {
         resources["subscribe"] = true.into();
     }
-    json!({"tools": {"listChanged": true}, "resources": resources, "prompts": {}, "completions": {}})
+    json!({"tools": {"listChanged": true}, "resources": resources, "prompts": {}, "completions": {}, "logging": {}})
 }
 
 const INSTRUCTIONS: &str = "The tools of several servers, behind one gate: a person may be asked before a call happens. \

@@ -16,7 +16,7 @@ use std::{
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use portcullis::{
     async_trait,
-    session::{ClientHandler, Offers, Refusal, RequestKind, ServerRequest},
+    session::{ClientHandler, LogLevel, Offers, Refusal, RequestKind, ServerRequest},
 };
 use serde_json::{Value, json, value::RawValue};
 use tokio::{
@@ -27,6 +27,7 @@ use tokio::{
 
 use super::{
     asking::{self, Missed},
+    client::Client,
     message::RpcError,
 };
 
@@ -69,7 +70,9 @@ impl Drop for Running {
 /// Asks by way of the answer to the request.
 #[derive(Debug)]
 pub(crate) struct Suspends {
-    offers: Offers,
+    client: Arc<Client>,
+    /// What the client is told on the way.
+    on: mpsc::Sender<String>,
     events: mpsc::Sender<Event>,
     /// Whether the client waits for an answer, rather than we for it.
     listening: Arc<AtomicBool>,
@@ -79,7 +82,15 @@ pub(crate) struct Suspends {
 #[async_trait]
 impl ClientHandler for Suspends {
     fn offers(&self) -> Offers {
-        self.offers
+        self.client.offers()
+    }
+
+    fn log_level(&self) -> Option<LogLevel> {
+        self.client.log_level()
+    }
+
+    fn logged(&self, server: &str, _: LogLevel, params: &str) {
+        asking::log(&self.client, &self.on, server, params);
     }
 
     async fn answer(&self, request: ServerRequest) -> Result<String, Refusal> {
@@ -135,7 +146,7 @@ impl Suspended {
     pub(crate) async fn begin<F>(
         &self,
         about: String,
-        offers: Offers,
+        client: &Arc<Client>,
         answers: Answers,
         on: &mpsc::Sender<String>,
         work: impl FnOnce(mpsc::Sender<String>, Arc<Suspends>) -> F,
@@ -146,14 +157,21 @@ impl Suspended {
         let (events, received) = mpsc::channel(16);
         let (tell, told) = mpsc::channel(16);
         let listening = Arc::new(AtomicBool::new(true));
-        let asks = Suspends { offers, events: events.clone(), listening: listening.clone(), missed: Missed::default() };
+        let asks = Suspends {
+            client: client.clone(),
+            on: tell.clone(),
+            events: events.clone(),
+            listening: listening.clone(),
+            missed: Missed::default(),
+        };
         let work = work(tell, Arc::new(asks));
         let task = tokio::spawn(async move {
             let done = work.await;
             // An error means that nobody waits.
             let _ = events.send(Event::Done(done)).await;
         });
-        let running = Running { events: received, told, task, open: BTreeMap::new(), about, count: 0, listening, answers };
+        let running =
+            Running { events: received, told, task, open: BTreeMap::new(), about, count: 0, listening, answers };
         self.follow(running, on).await
     }
 
