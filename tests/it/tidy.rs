@@ -41,7 +41,7 @@ fn e3_dependencies_point_one_way() {
     for (name, (folder, uses)) in &crates {
         let allowed = |other: &str| {
             let lies_in = |part: &str| crates.get(other).is_some_and(|(folder, _)| folder.starts_with(part));
-            if folder.starts_with("src/core") {
+            if folder.starts_with("src/core") || folder.starts_with("src/projects") {
                 false
             } else if folder.starts_with("src/transports")
                 || folder.starts_with("plugins")
@@ -55,7 +55,7 @@ fn e3_dependencies_point_one_way() {
                 let runs_it = ["src/hosts/tauri", "src/hosts/cli"].iter().any(|host| folder.starts_with(host));
                 let embeds = runs_it && lies_in("src/hosts/gateway");
                 let lent = ["settings", "keyring", "apps"].iter().any(|part| lies_in(&format!("src/hosts/{part}")));
-                other == core || lies_in("src/transports") || lies_in("plugins") || lent || embeds
+                other == core || lies_in("src/projects") || lies_in("src/transports") || lies_in("plugins") || lent || embeds
             } else if folder.starts_with("fixtures") {
                 false
             } else {
