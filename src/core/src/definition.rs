@@ -172,6 +172,11 @@ impl fmt::Debug for StoreKey {
 pub struct Fingerprint(Hash);
 
 impl Fingerprint {
+    /// What stands in its place where a tool is of the host itself.
+    pub(crate) fn of_host(key: &StoreKey) -> Self {
+        Self(key.mac("host", b""))
+    }
+
     /// Reads the hexadecimal form; `None` unless it is exactly that.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {

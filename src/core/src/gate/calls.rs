@@ -39,6 +39,7 @@ struct Parts {
     asked: Asked,
     call: PendingCall,
     limit: Duration,
+    own: bool,
 }
 
 impl Waiting {
@@ -93,6 +94,16 @@ impl Gate {
             return Err(self.refused(&call, error));
         }
         let pending = self.pending(&state, call).await?.continuing(continuation);
+        self.judged(pending, false, context).await
+    }
+
+    /// What the policies say of a call; `own` where its tool is the host's.
+    pub(super) async fn judged(
+        &self,
+        pending: PendingCall,
+        own: bool,
+        context: &CallContext,
+    ) -> Result<Requested, GateError> {
         let Decision { verdict, rule } = self.0.pipeline.judge(&pending).await;
         let mut line = Self::call_line(AuditEvent::Verdict, &pending);
         line.verdict = Some(verdict.name().to_owned());
@@ -114,6 +125,7 @@ impl Gate {
                 )?,
                 call: pending,
                 limit: self.0.parts.context.limits.question,
+                own,
             })))),
         }
     }
@@ -213,6 +225,12 @@ impl Gate {
         line.detail = answer.as_ref().err().cloned();
         self.record(&line)?;
         match answer {
+            Ok((answer, Some(ticket))) if waiting.own => {
+                if answer != Answer::Once {
+                    self.grant(Answer::UntilHostEnds, &waiting.call).await?;
+                }
+                Ok(ticket)
+            }
             Ok((answer, Some(ticket))) => {
                 self.unchanged(&waiting.call).await?;
                 self.grant(answer, &waiting.call).await?;
@@ -353,6 +371,11 @@ impl Gate {
             Requested::Allowed(ticket) => return Ok(ticket),
             Requested::Asked(waiting) => waiting,
         };
+        self.asked(waiting, context).await
+    }
+
+    /// The answer of the person whom the host's approver asks, or of whoever is quicker.
+    pub(super) async fn asked(&self, waiting: Waiting, context: &CallContext) -> Result<Ticket, GateError> {
         let question = waiting.question().clone();
         let ask = async |approver: &dyn Approver| match approver.ask(&question).await {
             Ok(answer) => {

@@ -55,6 +55,24 @@ pub enum GateError {
         /// A name that is close to it.
         near: Option<String>,
     },
+    /// No project of that id, or none that may be seen here.
+    #[error("there is no project `{}`", display::escape(.id))]
+    UnknownProject {
+        /// What was asked for.
+        id: String,
+    },
+    /// No group of that id.
+    #[error("there is no group `{}`", display::escape(.id))]
+    UnknownGroup {
+        /// What was asked for.
+        id: String,
+    },
+    /// There is a group of that name.
+    #[error("there is a group of that name already, with the id `{}`", display::escape(.id))]
+    GroupExists {
+        /// Its id.
+        id: String,
+    },
     /// Nobody consented to the definition.
     #[error("the server `{}` is not trusted", display::escape(.server))]
     NotTrusted {
@@ -264,8 +282,12 @@ impl GateError {
             | Self::UnknownTool { .. }
             | Self::UnknownGrant { .. }
             | Self::UnknownSecret { .. }
-            | Self::UnknownInput { .. } => ErrorClass::Unknown,
-            Self::NotMovable { .. } | Self::SecretName { .. } | Self::EmptySecret => ErrorClass::Usage,
+            | Self::UnknownInput { .. }
+            | Self::UnknownProject { .. }
+            | Self::UnknownGroup { .. } => ErrorClass::Unknown,
+            Self::NotMovable { .. } | Self::SecretName { .. } | Self::EmptySecret | Self::GroupExists { .. } => {
+                ErrorClass::Usage
+            }
             Self::Secret(SecretError::TooLong) => ErrorClass::Usage,
             Self::NotTrusted { .. }
             | Self::TrustChanged { .. }

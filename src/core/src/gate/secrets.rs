@@ -131,7 +131,7 @@ impl Gate {
         Ok(self.state().await?.id.clone())
     }
 
-    async fn entry(&self, kind: SecretKind, name: &str) -> Result<(std::sync::Arc<State>, SecretEntry), GateError> {
+    pub(super) async fn entry(&self, kind: SecretKind, name: &str) -> Result<(std::sync::Arc<State>, SecretEntry), GateError> {
         let state = self.state().await?;
         let store = self.store_id(&state).await?;
         Ok((state, SecretEntry { store, kind, name: name.to_owned() }))
@@ -186,6 +186,10 @@ impl Gate {
         if !state.id.is_empty() {
             for kept in self.0.parts.secrets.store.list(&state.id).await? {
                 let (name, kind) = (kept.entry.name, kept.entry.kind);
+                // Whoever wants it asks for the group's token.
+                if kind == SecretKind::Group {
+                    continue;
+                }
                 found.push(SecretView { name, kind, place: Some(kept.place), used_by: Vec::new() });
             }
         }

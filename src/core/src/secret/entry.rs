@@ -26,15 +26,18 @@ pub enum SecretKind {
     Secret,
     /// The answer to `${input:ID}`.
     Input,
+    /// The token of a group's endpoint.
+    Group,
 }
 
 impl SecretKind {
-    const ALL: [Self; 2] = [Self::Secret, Self::Input];
+    const ALL: [Self; 3] = [Self::Secret, Self::Input, Self::Group];
 
     fn word(self) -> &'static str {
         match self {
             Self::Secret => "secret",
             Self::Input => "input",
+            Self::Group => "group",
         }
     }
 }

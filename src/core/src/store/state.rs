@@ -8,6 +8,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::projects::{Group, Project};
 use crate::{
     canonical,
     definition::{Definition, Fields, Fingerprint, Input, StoreKey},
@@ -29,6 +30,10 @@ pub struct State {
     pub definitions: Vec<Definition>,
     /// What the document asks a person for.
     pub inputs: Vec<Input>,
+    /// The folders that a person registered.
+    pub projects: Vec<Project>,
+    /// What belongs together.
+    pub groups: Vec<Group>,
     /// What a person decided, by server name. A server without an entry has the default.
     pub runtime: BTreeMap<String, Runtime>,
     /// Servers whose decisions were dropped while loading, since somebody else wrote them or
@@ -172,6 +177,7 @@ impl State {
                 self.runtime.insert(name.to_owned(), kept);
             }
         }
+        self.settle_groups();
         self.distrusted.clear();
         let servers = self.differs_from(before);
         self.recent.clone_from(&before.recent);
@@ -192,6 +198,8 @@ impl State {
         };
         self.definitions == other.definitions
             && self.inputs == other.inputs
+            && self.projects == other.projects
+            && self.groups == other.groups
             && self.differs_from(other).is_empty()
             && written(self) == written(other)
     }

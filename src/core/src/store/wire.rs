@@ -5,7 +5,8 @@
 //!  "definitions": [{"name": "files", "type": "stdio", "fields": {"command": "npx"}}],
 //!  "inputs": [],
 //!  "runtime": {"files": {"enabled": true, "mode": "ask", "fingerprint": "…", "seal": "…"}},
-//!  "recent": [{"revision": 7, "servers": ["files"]}]}
+//!  "recent": [{"revision": 7, "servers": ["files"]}],
+//!  "projects": [], "groups": [], "projectsSeal": "…"}
 //! ```
 //!
 //! The seal of a record is an HMAC under the store's key over the server's name, the fingerprint
@@ -16,7 +17,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    StoreError,
+    StoreError, projects,
     state::{Recent, Runtime, State, Unknown},
 };
 use crate::{
@@ -76,6 +77,10 @@ pub(super) fn encode(state: &State, key: &StoreKey) -> Vec<u8> {
         "runtime": runtime,
         "recent": state.recent,
     });
+    let mut whole = whole;
+    for (name, value) in projects::encode(state, key).into_iter().flatten() {
+        whole[name] = value;
+    }
     let mut bytes = serde_json::to_vec_pretty(&with(whole, Some(&state.unknown.top))).unwrap_or_default();
     bytes.push(b'\n');
     bytes
@@ -134,6 +139,9 @@ pub(super) fn decode(bytes: &[u8], key: Option<&StoreKey>) -> Result<State, Stri
         None => {}
         Some(_) => return Err("its `runtime` is no object".to_owned()),
     }
+    let mut part = |name: &str| whole.remove(name).unwrap_or_default();
+    let (projects, groups, seal) = (part("projects"), part("groups"), part("projectsSeal"));
+    projects::believe(projects, groups, &seal, &mut state, key);
     whole.retain(|name, _| !TOP.contains(&name.as_str()));
     state.unknown.top = whole;
     Ok(state)

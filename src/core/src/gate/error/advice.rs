@@ -21,6 +21,9 @@ impl GateError {
             Self::UnknownGrant { .. } => "unknown-grant",
             Self::UnknownSecret { .. } => "unknown-secret",
             Self::UnknownInput { .. } => "unknown-input",
+            Self::UnknownProject { .. } => "unknown-project",
+            Self::UnknownGroup { .. } => "unknown-group",
+            Self::GroupExists { .. } => "group-exists",
             Self::NotMovable { .. } => "not-movable",
             Self::SecretName { .. } => "secret-name",
             Self::EmptySecret => "empty-secret",
@@ -94,6 +97,8 @@ impl GateError {
             | Self::UnknownTool { near: name, .. }
             | Self::UnknownSecret { near: name, .. }
             | Self::UnknownInput { near: name, .. } => return near(name),
+            Self::UnknownProject { .. } => "`portcullis projects list` shows those that are registered".to_owned(),
+            Self::UnknownGroup { .. } => "`portcullis groups list` shows those that there are".to_owned(),
             Self::NotTrusted { server } | Self::TrustChanged { server, .. } => {
                 format!("see what it would do and decide: portcullis trust {}", shell(server))
             }
