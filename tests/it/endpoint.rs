@@ -1,5 +1,6 @@
 //! The endpoint: one gate for every MCP client.
 
+mod groups;
 mod http;
 
 use std::{sync::Arc, time::Duration};
@@ -14,10 +15,11 @@ use portcullis::{
     tokio::{self, sync::oneshot, task::JoinHandle},
 };
 use portcullis_gateway::{
-    EndpointOptions, Gateway, GatewayParts, Group, Groups, Guard, ListenError, Listeners, Tokens,
+    EndpointOptions, Gateway, GatewayParts, Guard, ListenError, Listeners, Tokens,
     manage::{self, Grade, ManagementClient, operations},
 };
 use portcullis_harness::{Harness, Host};
+use portcullis_projects::ProjectOptions;
 
 use self::http::{open, raw, request};
 use crate::common::{limits, within};
@@ -40,19 +42,6 @@ impl ClientHandler for OnlyClients {
     }
 }
 
-/// Two groups; each shows one server and has one token.
-#[derive(Debug)]
-struct TwoGroups;
-
-#[portcullis::async_trait]
-impl Groups for TwoGroups {
-    async fn open(&self, id: &str, token: &str) -> Option<Group> {
-        let known = [("web", "web-token", "fake"), ("ops", "ops-token", "other")];
-        let found = known.into_iter().find(|(group, secret, _)| *group == id && *secret == token)?;
-        Some(Group { id: found.0.to_owned(), servers: vec![found.2.to_owned()] })
-    }
-}
-
 /// An endpoint that listens.
 struct Endpoint {
     host: Host,
@@ -67,7 +56,7 @@ impl Endpoint {
             gate: host.gate().clone(),
             tokens: Tokens { mcp: Some(Secret::new(TOKEN)), management: Secret::new(MANAGEMENT) },
             guard: Guard::default(),
-            groups: Arc::new(TwoGroups),
+            projects: ProjectOptions::default(),
             options,
         });
         let listeners = Listeners::loopback(0).unwrap();
@@ -380,38 +369,6 @@ async fn s46_s47_whoever_may_not_ask_reaches_nothing() {
     assert_eq!(within(raw(port, &request("GET", "/ready", port, &[], ""))).await.status, 401);
     let ready = within(raw(port, &request("GET", "/ready", port, &[("Authorization", &good)], ""))).await;
     assert_eq!(ready.json()["servers"][0]["name"], "fake");
-}
-
-#[tokio::test]
-async fn s48_what_is_outside_of_a_group_does_not_exist() {
-    let (fake, other) = (FakeServer::new(), FakeServer::new());
-    let host = Harness::new().server("fake", &fake).server("other", &other).limits(limits()).start().await.unwrap();
-    host.make_ready("fake").await.unwrap();
-    host.make_ready("other").await.unwrap();
-    let endpoint = Endpoint::new(host, EndpointOptions::default()).await;
-    let port = endpoint.port;
-    let ask = async |path: &str, token: &str| {
-        let body = newer("tools/list", json!({}), &json!({})).to_string();
-        let authorization = format!("Bearer {token}");
-        let headers = [
-            ("Authorization", authorization.as_str()),
-            ("MCP-Protocol-Version", "2026-07-28"),
-            ("Mcp-Method", "tools/list"),
-        ];
-        within(raw(port, &request("POST", path, port, &headers, &body))).await
-    };
-    let web = ask("/groups/web/mcp", "web-token").await.json();
-    let names: Vec<_> = web["result"]["tools"].as_array().unwrap().iter().map(|tool| tool["name"].clone()).collect();
-    assert_eq!(names, ["fake__echo", "fake__raw"]);
-    let without_date = |answer: http::Answer| {
-        let head: Vec<_> = answer.head.lines().filter(|line| !line.starts_with("date:")).map(str::to_owned).collect();
-        (head, answer.body)
-    };
-    let nowhere = without_date(ask("/groups/nowhere/mcp", "web-token").await);
-    assert!(nowhere.0[0].contains("401"), "{nowhere:?}");
-    for (path, token) in [("/groups/ops/mcp", "web-token"), ("/groups/web/mcp", TOKEN), ("/groups/web/mcp", "x")] {
-        assert_eq!(without_date(ask(path, token).await), nowhere, "{path} {token}");
-    }
 }
 
 #[tokio::test]

@@ -55,7 +55,12 @@ fn e3_dependencies_point_one_way() {
                 let runs_it = ["src/hosts/tauri", "src/hosts/cli"].iter().any(|host| folder.starts_with(host));
                 let embeds = runs_it && lies_in("src/hosts/gateway");
                 let lent = ["settings", "keyring", "apps"].iter().any(|part| lies_in(&format!("src/hosts/{part}")));
-                other == core || lies_in("src/projects") || lies_in("src/transports") || lies_in("plugins") || lent || embeds
+                other == core
+                    || lies_in("src/projects")
+                    || lies_in("src/transports")
+                    || lies_in("plugins")
+                    || lent
+                    || embeds
             } else if folder.starts_with("fixtures") {
                 false
             } else {

@@ -8,9 +8,10 @@ use serde_json::Value;
 use crate::{Folder, ProjectError};
 
 /// The system that this program runs on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Machine {
     /// Linux.
+    #[default]
     Linux,
     /// Linux under Windows.
     Wsl,

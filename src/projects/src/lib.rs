@@ -11,6 +11,19 @@ mod folder;
 mod scan;
 mod secrets;
 
+use std::path::PathBuf;
+
+/// What a host says of itself and what a person set.
+#[derive(Debug, Clone, Default)]
+pub struct ProjectOptions {
+    /// The system that it runs on.
+    pub machine: Machine,
+    /// Folders below which projects are looked for.
+    pub roots: Vec<PathBuf>,
+    /// Files that are given out though they may hold secrets.
+    pub allowed: Allowed,
+}
+
 pub use self::{
     detect::{Machine, Platform, TechStack, describe},
     error::ProjectError,

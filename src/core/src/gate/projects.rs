@@ -44,9 +44,8 @@ impl Gate {
     pub async fn project(&self, id: &str, of: Option<&str>) -> Result<Project, GateError> {
         let state = self.state().await?;
         let found = project(&state, id)?;
-        let belongs = |group: &str| {
-            state.group(group).is_some_and(|group| group.projects.iter().any(|project| project == id))
-        };
+        let belongs =
+            |group: &str| state.group(group).is_some_and(|group| group.projects.iter().any(|project| project == id));
         match of {
             Some(group) if !belongs(group) => Err(GateError::UnknownProject { id: id.to_owned() }),
             _ => Ok(found.clone()),

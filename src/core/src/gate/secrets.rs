@@ -131,7 +131,11 @@ impl Gate {
         Ok(self.state().await?.id.clone())
     }
 
-    pub(super) async fn entry(&self, kind: SecretKind, name: &str) -> Result<(std::sync::Arc<State>, SecretEntry), GateError> {
+    pub(super) async fn entry(
+        &self,
+        kind: SecretKind,
+        name: &str,
+    ) -> Result<(std::sync::Arc<State>, SecretEntry), GateError> {
         let state = self.state().await?;
         let store = self.store_id(&state).await?;
         Ok((state, SecretEntry { store, kind, name: name.to_owned() }))

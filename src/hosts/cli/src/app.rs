@@ -1,6 +1,6 @@
 //! What a command works with: the gate, composed once, and the ways to a person.
 
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 
 use portcullis::{
     Gate, GateParts, Registry,
@@ -12,11 +12,14 @@ use portcullis::{
     store::{FileStore, MemoryStore, StateStore, ToolCache},
     transport::OpenContext,
 };
+use portcullis_gateway::{Gateway, manage};
 use portcullis_keyring::SystemKeyring;
+use portcullis_projects::{Allowed, ProjectOptions};
 use portcullis_rules::Rules;
 use portcullis_settings::{Folders, Machine, Settings};
 // The linker drops what nobody names.
 use portcullis_unix_socket as _;
+use serde_json::Value;
 use tracing_subscriber::EnvFilter;
 
 use crate::{
@@ -105,6 +108,51 @@ fn starts(command: &Command) -> bool {
 }
 
 impl App {
+    /// What concerns projects: this machine, and what was set.
+    ///
+    /// # Errors
+    ///
+    /// A pattern that is none.
+    pub fn project_options(&self) -> Result<ProjectOptions, CliError> {
+        let settings = &self.settings;
+        let allowed = Allowed::new(settings.project_files_allow.iter().map(String::as_str)).map_err(|problem| {
+            CliError::usage("settings", format!("the setting `projectFilesAllow` holds no pattern: {problem}"))
+        })?;
+        let home = self.surroundings.home.as_deref();
+        let roots = settings.project_roots.iter().map(|root| match (home, root.strip_prefix("~")) {
+            (Some(home), Ok(below)) => home.join(below),
+            _ => root.clone(),
+        });
+        Ok(ProjectOptions { machine: project_machine(), roots: roots.collect(), allowed })
+    }
+
+    /// Carries out an operation of the table, here.
+    ///
+    /// # Errors
+    ///
+    /// What it says.
+    pub async fn operate(&self, id: &str, input: Value) -> Result<Value, CliError> {
+        self.operate_with(self.project_options()?, id, input).await
+    }
+
+    /// The same with other folders below which projects are looked for.
+    ///
+    /// # Errors
+    ///
+    /// What it says.
+    pub async fn operate_below(&self, roots: &[PathBuf], id: &str, input: Value) -> Result<Value, CliError> {
+        let options = ProjectOptions { roots: roots.to_vec(), ..self.project_options()? };
+        self.operate_with(options, id, input).await
+    }
+
+    async fn operate_with(&self, options: ProjectOptions, id: &str, input: Value) -> Result<Value, CliError> {
+        let gateway = Gateway::local(self.gate.clone(), options);
+        let operation = manage::operations().find(|operation| operation.id == id);
+        let operation = operation.ok_or_else(|| CliError::internal("an operation that is not in the table"))?;
+        let done = operation.carry_out(&gateway, input).await?;
+        serde_json::from_str(&done).map_err(|_| CliError::internal("an operation without a result"))
+    }
+
     /// Reads the settings and composes the gate. Starts nothing, makes no folder.
     ///
     /// # Errors
@@ -172,6 +220,20 @@ impl App {
             settings,
             trail,
         })
+    }
+}
+
+/// The system that projects lie on.
+fn project_machine() -> portcullis_projects::Machine {
+    use portcullis_projects::Machine as System;
+    if cfg!(windows) {
+        System::Windows
+    } else if cfg!(target_os = "macos") {
+        System::MacOs
+    } else {
+        // As Microsoft names its own kernel.
+        let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+        if kernel.to_lowercase().contains("microsoft") { System::Wsl } else { System::Linux }
     }
 }
 

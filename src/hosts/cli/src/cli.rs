@@ -88,6 +88,8 @@ commands! {
     Serve serve;
     Connect connect;
     Disconnect disconnect;
+    Projects projects;
+    Groups groups;
     Approvals approvals;
     Approve approve;
     Deny deny;

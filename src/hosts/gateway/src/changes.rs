@@ -43,11 +43,11 @@ impl Changes {
 
     async fn look(&self, endpoint: &Endpoint) {
         // What cannot be read is no change.
-        let Ok(tools) = endpoint.offer.tools().await else { return };
+        let Ok(tools) = endpoint.definitions().await else { return };
         let mut seen = self.seen();
-        let before = seen.tools.replace(tools.definitions.clone());
+        let before = seen.tools.replace(tools.clone());
         drop(seen);
-        if before.is_some_and(|before| before != tools.definitions) {
+        if before.is_some_and(|before| before != tools) {
             self.tools.send_modify(|changes| *changes += 1);
         }
     }

@@ -1,13 +1,18 @@
 //! One MCP endpoint: what it shows, how it is called, and how its calls are decided.
 
-use std::{hash::RandomState, sync::Arc};
+use std::{
+    hash::RandomState,
+    sync::{Arc, Weak},
+};
 
-use portcullis::Gate;
+use portcullis::{Gate, GateError, store::Group};
 
 use crate::{
     changes::Changes,
     mcp::suspended::Suspended,
     offer::{Offer, Shown},
+    own::{self, OwnTool},
+    routes::{Gateway, Inner},
 };
 
 /// How a host wants its endpoints.
@@ -18,9 +23,41 @@ pub struct EndpointOptions {
     pub ask_in_client: bool,
 }
 
+/// What an endpoint is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Of {
+    /// All enabled servers, and the projects of every group.
+    All,
+    /// The servers and projects of one group.
+    Group(Group),
+    /// One server under its own names.
+    Server(String),
+}
+
+impl Of {
+    /// Which servers it shows.
+    fn shown(&self) -> Shown {
+        match self {
+            Self::All => Shown::All,
+            Self::Group(group) => Shown::Named(group.servers.clone()),
+            Self::Server(name) => Shown::One(name.clone()),
+        }
+    }
+
+    /// How clients call it in their configuration.
+    fn entry(&self) -> String {
+        match self {
+            Self::Group(group) => format!("portcullis-{}", group.id),
+            Self::All | Self::Server(_) => "portcullis".to_owned(),
+        }
+    }
+}
+
 /// One endpoint.
 #[derive(Debug)]
 pub(crate) struct Endpoint {
+    gateway: Weak<Inner>,
+    pub(crate) of: Of,
     /// How it is called in questions and in the trail.
     pub(crate) label: String,
     pub(crate) offer: Offer,
@@ -32,11 +69,16 @@ pub(crate) struct Endpoint {
 }
 
 impl Endpoint {
-    /// `entry` is how clients call it in their configuration.
-    pub(crate) fn new(gate: &Gate, shown: Shown, entry: &str, label: &str, options: EndpointOptions) -> Arc<Self> {
+    pub(crate) fn new(gateway: &Weak<Inner>, gate: &Gate, options: EndpointOptions, of: Of) -> Arc<Self> {
+        let label = match &of {
+            Of::Group(group) => format!("group {}", group.id),
+            Of::All | Of::Server(_) => "endpoint".to_owned(),
+        };
         Arc::new(Self {
-            label: label.to_owned(),
-            offer: Offer::new(gate.clone(), shown, entry),
+            gateway: gateway.clone(),
+            label,
+            offer: Offer::new(gate.clone(), of.shown(), &of.entry()),
+            of,
             options,
             suspended: Suspended::default(),
             changes: Arc::default(),
@@ -46,5 +88,49 @@ impl Endpoint {
 
     pub(crate) fn gate(&self) -> &Gate {
         self.offer.gate()
+    }
+
+    /// The gateway, as long as there is one.
+    pub(crate) fn gateway(&self) -> Option<Gateway> {
+        self.gateway.upgrade().map(Gateway)
+    }
+
+    /// The group that it is for.
+    pub(crate) fn group(&self) -> Option<&str> {
+        match &self.of {
+            Of::Group(group) => Some(&group.id),
+            Of::All | Of::Server(_) => None,
+        }
+    }
+
+    /// The tools of its own that it offers: those of projects, where there is anything that they could be about.
+    async fn own_tools(&self) -> Result<Vec<&'static OwnTool>, GateError> {
+        let wanted = match &self.of {
+            Of::Server(_) => false,
+            Of::Group(_) => true,
+            Of::All => {
+                let has_roots = self.gateway().is_some_and(|gateway| !gateway.0.projects.roots.is_empty());
+                has_roots || !self.gate().projects().await?.is_empty()
+            }
+        };
+        Ok(if wanted { own::tools().filter(|tool| tool.offered(self.group()).is_some()).collect() } else { Vec::new() })
+    }
+
+    /// The definitions of all tools that may be called now: those of servers, then its own.
+    pub(crate) async fn definitions(&self) -> Result<Vec<String>, GateError> {
+        let mut definitions = self.offer.tools().await?.definitions.clone();
+        let own = self.own_tools().await?;
+        definitions.extend(
+            own.iter().filter_map(|tool| tool.offered(self.group())).map(|tool| tool.definition().get().to_owned()),
+        );
+        Ok(definitions)
+    }
+
+    /// The tool of its own that has this name.
+    pub(crate) async fn own_tool(&self, name: &str) -> Result<Option<&'static OwnTool>, GateError> {
+        match own::tool(name) {
+            Some(tool) => Ok(self.own_tools().await?.into_iter().find(|offered| std::ptr::eq(*offered, tool))),
+            None => Ok(None),
+        }
     }
 }

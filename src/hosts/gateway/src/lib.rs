@@ -10,11 +10,11 @@ mod listen;
 pub mod manage;
 mod mcp;
 mod offer;
+mod own;
 mod owner;
 mod routes;
 
 pub use endpoint::EndpointOptions;
 pub use guard::Guard;
 pub use listen::{ListenError, Listeners};
-pub use offer::Shown;
-pub use routes::{Gateway, GatewayParts, Group, Groups, NoGroups, Tokens};
+pub use routes::{Gateway, GatewayParts, Tokens};

@@ -15,23 +15,26 @@ use axum::{
     routing::{any, get},
 };
 use http::{HeaderValue, Method, StatusCode, header};
-use portcullis::{Gate, async_trait, secret::Secret};
+use portcullis::{Gate, secret::Secret, store::Group};
+use portcullis_projects::ProjectOptions;
 use serde_json::json;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::{
-    endpoint::{Endpoint, EndpointOptions},
+    endpoint::{Endpoint, EndpointOptions, Of},
     guard::{self, Guard, Refused},
     manage,
     mcp::{
         http::{self as carrier, HttpSessions},
         stdio,
     },
-    offer::Shown,
 };
 
 /// Longest body of a request, in bytes.
 pub(crate) const BODY_BYTES: usize = 4 << 20;
+
+/// Compared with where there is no token; as long as one.
+const NO_TOKEN: &str = "0000000000000000000000000000000000000000000";
 
 /// What opens the endpoint.
 #[derive(Debug, Clone)]
@@ -40,33 +43,6 @@ pub struct Tokens {
     pub mcp: Option<Secret>,
     /// Opens the management API.
     pub management: Secret,
-}
-
-/// A group of projects and servers with an endpoint of its own.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Group {
-    /// Its id.
-    pub id: String,
-    /// The servers it shows.
-    pub servers: Vec<String>,
-}
-
-/// The groups that have endpoints.
-#[async_trait]
-pub trait Groups: Debug + Send + Sync {
-    /// The group of this id, if `token` is its token. Compared in constant time; why there is none is not told.
-    async fn open(&self, id: &str, token: &str) -> Option<Group>;
-}
-
-/// There are no groups.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct NoGroups;
-
-#[async_trait]
-impl Groups for NoGroups {
-    async fn open(&self, _: &str, _: &str) -> Option<Group> {
-        None
-    }
 }
 
 /// What a host brings.
@@ -78,8 +54,8 @@ pub struct GatewayParts {
     pub tokens: Tokens,
     /// Names and origins.
     pub guard: Guard,
-    /// The groups.
-    pub groups: Arc<dyn Groups>,
+    /// Where projects are, and what of them is given out.
+    pub projects: ProjectOptions,
     /// How calls are decided.
     pub options: EndpointOptions,
 }
@@ -93,7 +69,7 @@ pub(crate) struct Inner {
     pub(crate) gate: Gate,
     tokens: Tokens,
     guard: Guard,
-    groups: Arc<dyn Groups>,
+    pub(crate) projects: ProjectOptions,
     options: EndpointOptions,
     all: Served,
     of_groups: Mutex<HashMap<String, (Group, Arc<Served>)>>,
@@ -118,19 +94,17 @@ impl Gateway {
     /// An endpoint that listens nowhere yet.
     #[must_use]
     pub fn new(parts: GatewayParts) -> Self {
-        let GatewayParts { gate, tokens, guard, groups, options } = parts;
-        let all = Served::new(Endpoint::new(&gate, Shown::All, "portcullis", "endpoint", options));
-        let calls = manage::Calls::default();
-        Self(Arc::new(Inner {
+        let GatewayParts { gate, tokens, guard, projects, options } = parts;
+        Self(Arc::new_cyclic(|inner| Inner {
+            all: Served::new(Endpoint::new(inner, &gate, options, Of::All)),
             gate,
             tokens,
             guard,
-            groups,
+            projects,
             options,
-            all,
             of_groups: Mutex::default(),
             of_servers: Mutex::default(),
-            calls,
+            calls: manage::Calls::default(),
         }))
     }
 
@@ -148,17 +122,33 @@ impl Gateway {
             .layer(middleware::from_fn_with_state(self.clone(), guarded))
     }
 
-    /// Serves one client over a pair of streams, a message a line, until its input ends.
+    /// One that nobody can reach: for a host that carries out operations itself.
+    #[must_use]
+    pub fn local(gate: Gate, projects: ProjectOptions) -> Self {
+        let mut nobodys = [0; 32];
+        // Without random numbers it is still served nowhere.
+        let _ = getrandom::fill(&mut nobodys);
+        let management = Secret::new(nobodys.iter().map(|byte| format!("{byte:02x}")).collect::<String>());
+        let (tokens, guard) = (Tokens { mcp: None, management }, Guard::default());
+        Self::new(GatewayParts { gate, tokens, guard, projects, options: EndpointOptions::default() })
+    }
+
+    /// Serves one client over a pair of streams, a message a line, until its input ends; a group alone where one is
+    /// given.
     ///
     /// # Errors
     ///
     /// What reading or writing said.
     pub async fn serve_stream(
         &self,
+        group: Option<Group>,
         input: impl AsyncRead + Unpin,
         output: impl AsyncWrite + Unpin,
     ) -> std::io::Result<()> {
-        stdio::serve(&self.0.all.endpoint, input, output).await
+        match group {
+            Some(group) => stdio::serve(&self.group(group).endpoint, input, output).await,
+            None => stdio::serve(&self.0.all.endpoint, input, output).await,
+        }
     }
 
     /// Whether a request holds the token of the management API.
@@ -173,14 +163,31 @@ impl Gateway {
         }
     }
 
+    fn endpoint(&self, of: Of) -> Arc<Endpoint> {
+        Endpoint::new(&Arc::downgrade(&self.0), &self.0.gate, self.0.options, of)
+    }
+
     /// The endpoint that shows one server.
     fn server(&self, name: String) -> Arc<Served> {
         let mut known = self.0.of_servers.lock().unwrap_or_else(PoisonError::into_inner);
-        let made = || {
-            let endpoint = Endpoint::new(&self.0.gate, Shown::One(name.clone()), "", "endpoint", self.0.options);
-            Arc::new(Served::new(endpoint))
-        };
+        let made = || Arc::new(Served::new(self.endpoint(Of::Server(name.clone()))));
         known.entry(name.clone()).or_insert_with(made).clone()
+    }
+
+    /// The group of this id, if `token` is its token.
+    async fn opens_group(&self, id: &str, token: &str) -> Option<Group> {
+        let known = self.0.gate.group_token(id).await.ok().flatten();
+        // As long for a group that is not there as for a wrong token.
+        let expected = known.as_ref().map_or(NO_TOKEN, |known| known.reveal());
+        if !guard::is_token(Some(token), expected) || known.is_none() {
+            return None;
+        }
+        self.0.gate.group(id).await.ok()
+    }
+
+    /// Ends the sessions of a group that is gone.
+    pub(crate) fn forget_group(&self, id: &str) {
+        self.0.of_groups.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
     }
 
     /// The endpoint of a group as it is now.
@@ -191,10 +198,7 @@ impl Gateway {
         {
             return served.clone();
         }
-        let shown = Shown::Named(group.servers.clone());
-        let (entry, label) = (format!("portcullis-{}", group.id), format!("group {}", group.id));
-        let endpoint = Endpoint::new(&self.0.gate, shown, &entry, &label, self.0.options);
-        let served = Arc::new(Served::new(endpoint));
+        let served = Arc::new(Served::new(self.endpoint(Of::Group(group.clone()))));
         known.insert(group.id.clone(), (group, served.clone()));
         served
     }
@@ -244,7 +248,7 @@ async fn of_server(State(gateway): State<Gateway>, Path(id): Path<String>, reque
 async fn of_group(State(gateway): State<Gateway>, Path(id): Path<String>, request: Request) -> Response {
     // One answer for every reason: a token tells nothing about groups that it does not open.
     let group = match guard::bearer(request.headers()) {
-        Some(token) => gateway.0.groups.open(&id, token).await,
+        Some(token) => gateway.opens_group(&id, token).await,
         None => None,
     };
     match group {

@@ -26,6 +26,8 @@ pub enum Kind {
     Text,
     /// One of these.
     OneOf(&'static [&'static str]),
+    /// Texts; with commas between in the environment and on the command line.
+    List,
 }
 
 const fn number(name: &'static str, summary: &'static str) -> SettingKey {
@@ -75,6 +77,12 @@ pub const KEYS: &[SettingKey] = &[
         kind: Kind::OneOf(&["auto", "never"]),
         summary: "whether a host that was started without your shell's PATH asks your login shell for it",
     },
+    SettingKey { name: "projectRoots", kind: Kind::List, summary: "folders below which `projects scan` looks" },
+    SettingKey {
+        name: "projectFilesAllow",
+        kind: Kind::List,
+        summary: "patterns of files of projects that are given out though they may hold secrets",
+    },
     SettingKey { name: "log", kind: Kind::Text, summary: "filter of the log on standard error" },
 ];
 
@@ -90,6 +98,7 @@ impl SettingKey {
             Kind::Number => "a whole number above zero".to_owned(),
             Kind::NumberOrNever => "a whole number, 0 for never".to_owned(),
             Kind::Text => "text".to_owned(),
+            Kind::List => "a list of texts".to_owned(),
             Kind::OneOf(all) => all.iter().map(|one| format!("`{one}`")).collect::<Vec<_>>().join(" or "),
         }
     }
@@ -101,6 +110,7 @@ impl SettingKey {
                 positive(*number) || number.to_u128() == Some(0) || number.to_i128() == Some(0)
             }
             (Kind::Text, Value::String(..)) => true,
+            (Kind::List, Value::Array(_, items)) => items.iter().all(|item| matches!(item, Value::String(..))),
             (Kind::OneOf(all), Value::String(_, text)) => all.contains(&text.as_str()),
             _ => false,
         }
@@ -111,6 +121,10 @@ impl SettingKey {
         let value = match self.kind {
             Kind::Number | Kind::NumberOrNever => text.trim().parse::<u64>().ok().map(Value::from),
             Kind::Text | Kind::OneOf(_) => Some(Value::from(text)),
+            Kind::List => {
+                let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
+                Some(Value::from(items.map(Value::from).collect::<Vec<_>>()))
+            }
         };
         value.filter(|value| self.takes(value)).ok_or_else(|| SettingsError::Value {
             key: self.name.to_owned(),

@@ -40,6 +40,10 @@ pub struct Settings {
     pub mcp_port: u16,
     /// Whether the login shell may be asked for its `PATH`.
     pub login_path: bool,
+    /// Folders below which projects are looked for.
+    pub project_roots: Vec<PathBuf>,
+    /// Patterns of files of projects that are given out though they may hold secrets.
+    pub project_files_allow: Vec<String>,
     /// Filter of the log on standard error.
     pub log: String,
     /// Where each setting comes from that is not the default, by key.
@@ -61,6 +65,8 @@ impl Default for Settings {
             locked: None,
             mcp_port: MCP_PORT,
             login_path: true,
+            project_roots: Vec::new(),
+            project_files_allow: Vec::new(),
             log: DEFAULT_LOG.to_owned(),
             origins: BTreeMap::new(),
         }
@@ -165,6 +171,8 @@ struct Layered {
     locked: String,
     mcp_port: u16,
     login_path: Asks,
+    project_roots: Vec<PathBuf>,
+    project_files_allow: Vec<String>,
     log: String,
 }
 
@@ -294,6 +302,8 @@ impl From<Layered> for Settings {
             locked: (!layered.locked.is_empty()).then(|| layered.locked.into()),
             mcp_port: layered.mcp_port,
             login_path: layered.login_path == Asks::Auto,
+            project_roots: layered.project_roots,
+            project_files_allow: layered.project_files_allow,
             log: layered.log,
             origins: BTreeMap::new(),
         }
@@ -322,6 +332,8 @@ fn defaults() -> Dict {
         ("locked", Value::from("")),
         ("mcpPort", Value::from(MCP_PORT)),
         ("loginPath", Value::from("auto")),
+        ("projectRoots", Value::from(Vec::<Value>::new())),
+        ("projectFilesAllow", Value::from(Vec::<Value>::new())),
         ("log", Value::from(DEFAULT_LOG)),
     ] {
         keys::put(&mut values, key, value);

@@ -7,16 +7,22 @@ use std::{env, ffi::OsStr, path::PathBuf};
 use clap::builder::PossibleValuesParser;
 use portcullis::{
     display::escape,
+    secret::Secret,
     store::{TokenPurpose, endpoint_note, endpoint_token},
 };
 use portcullis_apps::connect::{self, CLIENTS, Client, EditError, Http, Reach, Token};
 use serde_json::json;
 
 use self::file::ClientFile;
-use crate::{app::App, error::CliError};
+use crate::{app::App, error::CliError, render::shell};
 
 /// The name of the entry in a client's file.
-pub(super) const ENTRY: &str = "portcullis";
+pub(super) fn entry_name(group: Option<&str>) -> String {
+    match group {
+        Some(group) => format!("portcullis-{group}"),
+        None => "portcullis".to_owned(),
+    }
+}
 
 /// Show what connects an application to the endpoint, or write it into the application's own file.
 ///
@@ -29,6 +35,9 @@ pub struct Args {
     /// Change the file of the application, after a copy of it was kept beside it.
     #[arg(long)]
     pub write: bool,
+    /// Show it this group and nothing else.
+    #[arg(long, value_name = "ID")]
+    pub group: Option<String>,
     /// Let it start `portcullis serve --stdio` by itself instead of asking a running endpoint.
     #[arg(long)]
     pub stdio: bool,
@@ -51,17 +60,18 @@ pub(super) fn clients() -> PossibleValuesParser {
 /// A file that cannot be read, changed or kept; no token.
 pub async fn run(args: &Args, app: &App) -> Result<u8, CliError> {
     let client = client(&args.client)?;
-    let reach = reach(args, client, app)?;
+    let name = entry_name(args.group.as_deref());
+    let reach = reach(args, client, app).await?;
     let entry = client.entry(&reach);
-    let snippet = client.snippet(ENTRY, &entry).map_err(|error| CliError::internal(error.to_string()))?;
+    let snippet = client.snippet(&name, &entry).map_err(|error| CliError::internal(error.to_string()))?;
     let file = ClientFile::find(client, args.file.as_deref(), app)?;
     let before = file.text()?;
-    let after = connect::put(client, &before, ENTRY, &entry).map_err(|error| untouched(&file, &error))?;
+    let after = connect::put(client, &before, &name, &entry).map_err(|error| untouched(&file, &error))?;
     let changed = after.as_bytes() != before;
     let kept = if args.write && changed {
         // A copy without the entry is what `disconnect` puts back; one with it would be none.
-        let fresh = connect::entry(client, &before, ENTRY).map_err(|error| untouched(&file, &error))?.is_none();
-        file.write(&before, after.as_bytes(), ENTRY, fresh)?
+        let fresh = connect::entry(client, &before, &name).map_err(|error| untouched(&file, &error))?.is_none();
+        file.write(&before, after.as_bytes(), &name, fresh)?
     } else {
         None
     };
@@ -69,7 +79,7 @@ pub async fn run(args: &Args, app: &App) -> Result<u8, CliError> {
     if app.output.json {
         app.output.json(&json!({
             "client": client.app.id,
-            "name": ENTRY,
+            "name": name,
             "file": file.path.display().to_string(),
             "snippet": snippet,
             "holdsToken": holds_token,
@@ -84,7 +94,8 @@ pub async fn run(args: &Args, app: &App) -> Result<u8, CliError> {
         (false, _) => {
             app.output.data(&snippet);
             app.output.note(&format!("this belongs into {path}"));
-            app.output.note(&format!("`portcullis connect {} --write` puts it there", client.app.id));
+            let group = args.group.as_ref().map(|group| format!(" --group {}", shell(group))).unwrap_or_default();
+            app.output.note(&format!("`portcullis connect {}{group} --write` puts it there", client.app.id));
         }
         (true, false) => app.output.data(&format!("{} is connected already: {path}", client.app.name)),
         (true, true) => {
@@ -110,7 +121,7 @@ pub(super) fn untouched(file: &ClientFile, error: &EditError) -> CliError {
         .help("correct it there, or put in by hand what `portcullis connect` prints for an empty file (`--file`)")
 }
 
-fn reach(args: &Args, client: &Client, app: &App) -> Result<Reach, CliError> {
+async fn reach(args: &Args, client: &Client, app: &App) -> Result<Reach, CliError> {
     if args.stdio || !client.speaks_http {
         if args.token_from.is_some() {
             return Err(CliError::usage(
@@ -119,26 +130,41 @@ fn reach(args: &Args, client: &Client, app: &App) -> Result<Reach, CliError> {
             )
             .help("leave `--token-from` out"));
         }
-        return command(app);
+        return command(args, app).await;
     }
-    let folders = app.folders.as_ref().ok_or(portcullis_settings::FoldersError::NoHome)?;
-    let token = match &args.token_from {
-        Some(name) => Token::Variable(name.clone()),
-        None => Token::Text(endpoint_token(&folders.data, TokenPurpose::Mcp).map_err(portcullis::GateError::from)?),
+    let token = async || match (&args.token_from, &args.group) {
+        (Some(name), _) => Ok(Token::Variable(name.clone())),
+        (None, Some(group)) => {
+            let found = app.operate("groups.token", json!({"group_id": group})).await?;
+            Ok(Token::Text(Secret::new(found["token"].as_str().unwrap_or_default())))
+        }
+        (None, None) => {
+            let folders = app.folders.as_ref().ok_or(portcullis_settings::FoldersError::NoHome)?;
+            let token = endpoint_token(&folders.data, TokenPurpose::Mcp).map_err(portcullis::GateError::from)?;
+            Ok::<_, CliError>(Token::Text(token))
+        }
     };
-    Ok(Reach::Http(Http { url: format!("http://127.0.0.1:{}/mcp", app.settings.mcp_port), token }))
+    let url = match &args.group {
+        Some(group) => {
+            app.gate.group(group).await?;
+            super::groups::url(app, group)
+        }
+        None => format!("http://127.0.0.1:{}/mcp", app.settings.mcp_port),
+    };
+    Ok(Reach::Http(Http { url, token: token().await? }))
 }
 
 /// This very program, and where it keeps things if that was said.
-fn command(app: &App) -> Result<Reach, CliError> {
+async fn command(args: &Args, app: &App) -> Result<Reach, CliError> {
     let program = env::current_exe().map_err(|error| CliError::internal("this program's own path").because(&error))?;
     let home = app.surroundings.environment.get(OsStr::new("PORTCULLIS_HOME"));
     let env = home.map(|home| ("PORTCULLIS_HOME".to_owned(), home.to_string_lossy().into_owned()));
-    Ok(Reach::Command {
-        program: program.display().to_string(),
-        args: vec!["serve".to_owned(), "--stdio".to_owned()],
-        env: env.into_iter().collect(),
-    })
+    let mut words = vec!["serve".to_owned(), "--stdio".to_owned()];
+    if let Some(group) = &args.group {
+        app.gate.group(group).await?;
+        words.extend(["--group".to_owned(), group.clone()]);
+    }
+    Ok(Reach::Command { program: program.display().to_string(), args: words, env: env.into_iter().collect() })
 }
 
 fn say_more(args: &Args, client: &Client, app: &App, holds_token: bool, reach: &Reach) {
@@ -152,9 +178,14 @@ fn say_more(args: &Args, client: &Client, app: &App, holds_token: bool, reach: &
         return;
     };
     if let Some(name) = &args.token_from {
-        let folders = app.folders.as_ref().map(|folders| TokenPurpose::Mcp.path(&folders.data).display().to_string());
-        let from = escape(&folders.unwrap_or_default()).into_owned();
-        app.output.note(&format!("start {} with `{}` set to what stands in {from}", client.app.name, escape(name)));
+        let from = match (&args.group, &app.folders) {
+            (Some(group), _) => format!("`portcullis groups token {}` prints", shell(group)),
+            (None, Some(folders)) => {
+                format!("stands in {}", escape(&TokenPurpose::Mcp.path(&folders.data).display().to_string()))
+            }
+            (None, None) => String::new(),
+        };
+        app.output.note(&format!("start {} with `{}` set to what {from}", client.app.name, escape(name)));
     }
     let running = app.folders.as_ref().and_then(|folders| endpoint_note(&folders.data));
     match running {

@@ -6,7 +6,7 @@ use portcullis::{
     secret::Secret,
     store::{EndpointClaim, EndpointNote, TokenPurpose, endpoint_token},
 };
-use portcullis_gateway::{EndpointOptions, Gateway, GatewayParts, Guard, ListenError, Listeners, NoGroups, Tokens};
+use portcullis_gateway::{EndpointOptions, Gateway, GatewayParts, Guard, ListenError, Listeners, Tokens};
 use serde_json::json;
 
 use crate::{app::App, error::CliError};
@@ -38,6 +38,9 @@ pub struct Args {
     /// Serve one client over standard input and output, for clients that only start commands.
     #[arg(long)]
     pub stdio: bool,
+    /// With `--stdio`: show this group and nothing else.
+    #[arg(long, value_name = "ID", requires = "stdio")]
+    pub group: Option<String>,
 }
 
 /// Runs the command.
@@ -53,7 +56,7 @@ pub async fn run(args: &Args, app: &App) -> Result<u8, CliError> {
         gate: app.gate.clone(),
         tokens: Tokens { mcp, management: token(TokenPurpose::Management)? },
         guard: Guard { hosts: args.host.clone(), origins: args.origins.clone() },
-        groups: std::sync::Arc::new(NoGroups),
+        projects: app.project_options()?,
         options: EndpointOptions { ask_in_client: args.ask_in_client },
     });
     // A client that only starts commands still lets others answer its questions.
@@ -71,7 +74,11 @@ pub async fn run(args: &Args, app: &App) -> Result<u8, CliError> {
     }
     if args.stdio {
         let serving = listeners.serve(gateway.router(), pending());
-        let client = gateway.serve_stream(tokio::io::stdin(), tokio::io::stdout());
+        let group = match &args.group {
+            Some(id) => Some(app.gate.group(id).await?),
+            None => None,
+        };
+        let client = gateway.serve_stream(group, tokio::io::stdin(), tokio::io::stdout());
         return tokio::select! {
             result = client => match result {
                 Ok(()) => Ok(0),

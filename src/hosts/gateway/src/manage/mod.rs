@@ -76,7 +76,7 @@ async fn run(
         }
     }
     input.extend(path.iter().map(|(name, value)| (name.to_owned(), value.into())));
-    answer((operation.run)(gateway, Value::Object(input)).await)
+    answer(operation.carry_out(&gateway, Value::Object(input)).await)
 }
 
 /// What an operation came to, as a response.

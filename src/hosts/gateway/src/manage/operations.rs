@@ -1,7 +1,9 @@
 //! The table of operations.
 
 macro_rules! operations {
-    ($($id:literal $grade:ident $verb:ident $path:literal $command:literal $summary:literal $input:ty => |$gateway:ident, $in:pat_param| $body:expr;)+) => {
+    (@tool $tool:literal) => { Some($tool) };
+    (@tool) => { None };
+    ($($id:literal $grade:ident $verb:ident $path:literal $command:literal $(as $tool:literal)? $summary:literal $input:ty => |$gateway:ident, $in:pat_param| $body:expr;)+) => {
         pub(super) const TABLE: &[super::Operation] = &[$(super::Operation {
             id: $id,
             summary: $summary,
@@ -9,7 +11,7 @@ macro_rules! operations {
             verb: super::Verb::$verb,
             path: $path,
             command: $command,
-            tool: None,
+            tool: operations!(@tool $($tool)?),
             input: || schemars::schema_for!($input).to_value(),
             run: |$gateway, input| Box::pin(async move {
                 let $in: $input = super::read(input)?;
@@ -20,7 +22,9 @@ macro_rules! operations {
 }
 
 mod decisions;
+mod groups;
 mod offers;
+mod projects;
 mod secrets;
 mod servers;
 
@@ -96,7 +100,18 @@ pub struct Operation {
     pub tool: Option<&'static str>,
     /// The JSON Schema of its input: parameters of path and query, members of the body.
     pub input: fn() -> Value,
-    pub(super) run: Run,
+    run: Run,
+}
+
+impl Operation {
+    /// Carries it out on its input: parameters of path and query and members of the body as one object. JSON text.
+    ///
+    /// # Errors
+    ///
+    /// [`ApiError`]
+    pub async fn carry_out(&self, gateway: &Gateway, input: Value) -> Result<String, ApiError> {
+        (self.run)(gateway.clone(), input).await
+    }
 }
 
 fn read<T: DeserializeOwned>(input: Value) -> Result<T, ApiError> {
@@ -122,5 +137,7 @@ struct OneServer {
 
 /// Everything that can be done through the management API.
 pub fn operations() -> impl Iterator<Item = &'static Operation> {
-    [servers::TABLE, offers::TABLE, decisions::TABLE, secrets::TABLE].into_iter().flatten()
+    [servers::TABLE, offers::TABLE, decisions::TABLE, secrets::TABLE, projects::TABLE, groups::TABLE]
+        .into_iter()
+        .flatten()
 }

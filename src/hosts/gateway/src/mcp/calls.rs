@@ -19,7 +19,10 @@ use super::{
     message::{self, RpcError, with_member},
     suspended::{self, Suspends},
 };
-use crate::offer::of_gate;
+use crate::{
+    offer::of_gate,
+    own::{self, OwnTool},
+};
 
 /// What every request that leads to a server may hold.
 #[derive(Deserialize)]
@@ -60,6 +63,7 @@ struct Located<'a> {
 #[derive(Debug, Clone)]
 enum Wanted {
     Call(Call),
+    Own(&'static OwnTool, Call),
     Read { server: String, uri: String },
     Prompt { server: String, name: String, arguments: Option<Box<RawValue>> },
 }
@@ -76,15 +80,28 @@ pub(crate) async fn call(
     on: &mpsc::Sender<String>,
 ) -> Result<String, RpcError> {
     let named: Named<'_> = read(params)?;
+    let own = client.endpoint.own_tool(&named.name).await.map_err(|error| of_gate(&error))?;
+    if let Some(tool) = own {
+        let call = Call {
+            server: own::SERVER.to_owned(),
+            tool: named.name.clone().into_owned(),
+            arguments: arguments(named.arguments)?,
+            caller: client.caller(),
+        };
+        return wanted(client, Wanted::Own(tool, call), params, on).await;
+    }
     let found = client.endpoint.offer.tool(&named.name).await.map_err(|error| of_gate(&error))?;
     let Some((server, tool)) = found else {
         let name: String = named.name.chars().take(128).collect();
         return Err(RpcError::invalid_params(format!("there is no tool `{}`", portcullis::display::escape(&name))));
     };
-    let arguments = named.arguments.map_or("{}", RawValue::get).to_owned();
-    let arguments = Arguments::parse(arguments)
-        .map_err(|error| RpcError::invalid_params(format!("the arguments do not fit: {error}")))?;
+    let arguments = arguments(named.arguments)?;
     wanted(client, Wanted::Call(Call { server, tool, arguments, caller: client.caller() }), params, on).await
+}
+
+fn arguments(written: Option<&RawValue>) -> Result<Arguments, RpcError> {
+    Arguments::parse(written.map_or("{}", RawValue::get).to_owned())
+        .map_err(|error| RpcError::invalid_params(format!("the arguments do not fit: {error}")))
 }
 
 /// Reads a resource.
@@ -206,6 +223,12 @@ async fn sent(client: &Client, wanted: Wanted, context: &CallContext) -> Result<
     let gate = client.endpoint.gate();
     let caller = client.caller();
     let result = match wanted {
+        Wanted::Own(tool, call) => {
+            let gone = || RpcError::new(RpcError::INTERNAL, "the endpoint ends");
+            let gateway = client.endpoint.gateway().ok_or_else(gone)?;
+            let done = own::call(&gateway, tool, client.endpoint.group(), call, context).await;
+            return done.or_else(|error| refused(client, &error));
+        }
         Wanted::Call(call) => match gate.call_for(call, context).await {
             Err(error) => return refused(client, &error),
             done => done,

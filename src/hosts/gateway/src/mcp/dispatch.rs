@@ -140,8 +140,8 @@ fn first_page(params: Option<&RawValue>) -> Result<(), RpcError> {
 
 async fn tools(client: &Client, params: Option<&RawValue>) -> Result<String, RpcError> {
     first_page(params)?;
-    let tools = client.endpoint.offer.tools().await.map_err(|error| of_gate(&error))?;
-    Ok(page(client, "tools", &tools.definitions))
+    let tools = client.endpoint.definitions().await.map_err(|error| of_gate(&error))?;
+    Ok(page(client, "tools", &tools))
 }
 
 async fn list(client: &Client, params: Option<&RawValue>, kind: ListKind) -> Result<String, RpcError> {

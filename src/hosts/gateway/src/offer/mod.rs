@@ -24,7 +24,7 @@ const LIST_TIME: Duration = Duration::from_secs(15);
 
 /// Which servers an endpoint shows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Shown {
+pub(crate) enum Shown {
     /// All that are enabled.
     #[default]
     All,
