@@ -82,7 +82,9 @@ impl ProjectError {
             Self::TooLong { .. } => "open it in an editor, or split it",
             Self::Secret(_) => "a person can allow it with the setting `projectFilesAllow`",
             Self::Marks => "repair or remove the marks by hand, then sync again",
-            Self::NoBlueprint | Self::Manifest(_) => "the blueprint prompt says how one is written",
+            Self::NoBlueprint | Self::Manifest(_) => {
+                "`portcullis projects prompt`, or the tool `generate_blueprint_prompt`, says how one is written"
+            }
             _ => return None,
         })
     }

@@ -100,6 +100,33 @@ fn every_output_is_as_it_is_written_down() {
     let connect = ["connect", "cursor", "--file", &file, "--write", "--token-from", "TOKEN"];
     is("connect", &shapes["connect"], &run(&connect));
     is("disconnect", &shapes["disconnect"], &run(&["disconnect", "cursor", "--file", &file]));
+    let folder = home.path("shop");
+    fs::create_dir_all(folder.join(".blueprint/modules")).unwrap();
+    fs::write(folder.join("Cargo.toml"), "").unwrap();
+    fs::write(folder.join(".blueprint/manifest.yaml"), "name: Shop\nmodules: [core]\n").unwrap();
+    fs::write(folder.join(".blueprint/modules/core.md"), "## A\n- status: done\n").unwrap();
+    fs::write(home.path("rules.md"), "Rules.\n").unwrap();
+    is("projects scan", &shapes["projects scan"], &run(&["projects", "scan", "."]));
+    is("projects register", &shapes["projects register"], &run(&["projects", "register", "shop"]));
+    is("projects list", &shapes["projects list"], &run(&["projects", "list"]));
+    is("groups list", &shapes["groups list"][0], &run(&["groups", "create", "Web"]));
+    is(
+        "groups list",
+        &shapes["groups list"][0],
+        &run(&["groups", "add", "web", "--project", "shop", "--server", "files"]),
+    );
+    is("groups list", &shapes["groups list"][0], &run(&["groups", "rules", "web", "rules.md"]));
+    is("groups list", &shapes["groups list"], &run(&["groups", "list"]));
+    is("groups url", &shapes["groups url"], &run(&["groups", "url", "web"]));
+    is("groups token", &shapes["groups token"], &run(&["groups", "token", "web"]));
+    is("projects status", &shapes["projects status"], &run(&["projects", "status", "shop"]));
+    is("projects blueprint", &shapes["projects blueprint"], &run(&["projects", "blueprint", "shop"]));
+    is("projects file", &shapes["projects file"], &run(&["projects", "file", "shop", "Cargo.toml"]));
+    is("projects prompt", &shapes["projects prompt"], &run(&["projects", "prompt", "shop"]));
+    is("projects sync", &shapes["projects sync"], &run(&["projects", "sync", "shop"]));
+    is("groups list", &shapes["groups list"][0], &run(&["groups", "remove", "web", "--server", "files"]));
+    is("groups list", &shapes["groups list"][0], &run(&["groups", "remove", "web"]));
+    is("projects unregister", &shapes["projects unregister"], &run(&["projects", "unregister", "shop"]));
     is("disable", server, &run(&["disable", "files"]));
     is("untrust", server, &run(&["untrust", "files"]));
     is("remove", &shapes["remove"], &run(&["remove", "other"]));

@@ -4,6 +4,7 @@ use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 
 use super::{Gate, GateError, find};
 use crate::{
+    audit::{AuditEvent, AuditLine},
     secret::{Secret, SecretEntry, SecretKind},
     store::{Group, Project, State, StoreError, change, new_id},
 };
@@ -68,6 +69,9 @@ impl Gate {
             Ok((project, true))
         })
         .await?;
+        if done.1 {
+            self.note(AuditEvent::Add, format!("project {}", done.0.id))?;
+        }
         Ok(done)
     }
 
@@ -83,6 +87,7 @@ impl Gate {
             Ok::<_, GateError>(gone)
         })
         .await?;
+        self.note(AuditEvent::Remove, format!("project {id}"))?;
         Ok(gone)
     }
 
@@ -121,6 +126,7 @@ impl Gate {
             Ok(group)
         })
         .await?;
+        self.note(AuditEvent::Add, format!("group {}", group.id))?;
         Ok(group)
     }
 
@@ -139,6 +145,7 @@ impl Gate {
         // Without its group a token opens nothing; one of a later group of that id is another.
         let entry = self.token_entry(id).await?;
         self.0.parts.secrets.store.remove(&entry).await?;
+        self.note(AuditEvent::Remove, format!("group {id}"))?;
         Ok(gone)
     }
 
@@ -211,6 +218,7 @@ impl Gate {
             Ok::<_, GateError>(group)
         })
         .await?;
+        self.note(AuditEvent::Change, format!("group {id}"))?;
         Ok(group)
     }
 
@@ -238,7 +246,13 @@ impl Gate {
         let entry = self.token_entry(id).await?;
         self.0.parts.secrets.redactor.learn(&format!("group:{id}"), &token);
         self.0.parts.secrets.store.set(&entry, &token).await?;
+        self.note(AuditEvent::Change, format!("token of the group {id}"))?;
         Ok(token)
+    }
+
+    /// A line of the trail about something that is no server.
+    fn note(&self, event: AuditEvent, what: String) -> Result<(), GateError> {
+        self.record(&AuditLine { detail: Some(what), ..AuditLine::now(event) })
     }
 
     async fn token_entry(&self, id: &str) -> Result<SecretEntry, GateError> {

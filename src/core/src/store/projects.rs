@@ -98,13 +98,13 @@ pub(super) fn encode(state: &State, key: &StoreKey) -> Option<[(&'static str, Va
 }
 
 /// Takes over projects and groups whose seal holds; without one there are none.
-pub(super) fn believe(projects: Value, groups: Value, seal: &Value, state: &mut State, key: Option<&StoreKey>) {
+pub(super) fn believe([projects, groups, seal]: [&Value; 3], state: &mut State, key: Option<&StoreKey>) {
     if projects.is_null() && groups.is_null() {
         return;
     }
     let holds = || {
         let seal = unhex(seal.as_str()?)?;
-        key?.verify("projects", &sealed(&projects, &groups), &seal).then_some(())
+        key?.verify("projects", &sealed(projects, groups), &seal).then_some(())
     };
     let read = || Some((serde_json::from_value(projects.clone()).ok()?, serde_json::from_value(groups.clone()).ok()?));
     match holds().and_then(|()| read()) {

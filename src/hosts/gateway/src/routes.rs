@@ -168,10 +168,10 @@ impl Gateway {
     }
 
     /// The endpoint that shows one server.
-    fn server(&self, name: String) -> Arc<Served> {
+    fn server(&self, name: &str) -> Arc<Served> {
         let mut known = self.0.of_servers.lock().unwrap_or_else(PoisonError::into_inner);
-        let made = || Arc::new(Served::new(self.endpoint(Of::Server(name.clone()))));
-        known.entry(name.clone()).or_insert_with(made).clone()
+        let made = || Arc::new(Served::new(self.endpoint(Of::Server(name.to_owned()))));
+        known.entry(name.to_owned()).or_insert_with(made).clone()
     }
 
     /// The group of this id, if `token` is its token.
@@ -240,7 +240,7 @@ async fn of_server(State(gateway): State<Gateway>, Path(id): Path<String>, reque
         return guard::unauthorized();
     }
     match enabled(&gateway.0.gate, &id).await {
-        Some(name) => carried(&gateway.server(name), request).await,
+        Some(name) => carried(&gateway.server(&name), request).await,
         None => status(StatusCode::NOT_FOUND),
     }
 }

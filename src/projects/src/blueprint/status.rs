@@ -232,7 +232,13 @@ impl Problems<'_> {
         for own in rules {
             if !rules::are_current(&text, own) {
                 let message = format!("the rules of the group `{}` are not those that stand here", own.group);
-                self.add(RULES, 1, "rules-out-of-date", message, "sync the rules (`sync_blueprint_rules`)");
+                self.add(
+                    RULES,
+                    1,
+                    "rules-out-of-date",
+                    message,
+                    "sync the rules: `portcullis projects sync`, or the tool `sync_blueprint_rules`",
+                );
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashMap,
-    hash::{BuildHasher as _, Hash as _, Hasher as _},
+    hash::BuildHasher as _,
     sync::{
         Arc, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -109,11 +109,7 @@ impl Client {
     pub(crate) fn stateless(endpoint: Arc<Endpoint>, identity: Identity) -> Arc<Self> {
         let number = match identity.name.is_empty() {
             true => NUMBERS.fetch_add(1, Ordering::Relaxed),
-            false => {
-                let mut hasher = endpoint.hasher.build_hasher();
-                (&endpoint.label, &identity.name, &identity.version).hash(&mut hasher);
-                hasher.finish() | OF_A_NAME
-            }
+            false => endpoint.hasher.hash_one((&endpoint.label, &identity.name, &identity.version)) | OF_A_NAME,
         };
         Self::of(endpoint, number, Some(identity))
     }
