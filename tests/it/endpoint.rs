@@ -2,6 +2,7 @@
 
 mod groups;
 mod http;
+mod load;
 
 use std::{sync::Arc, time::Duration};
 

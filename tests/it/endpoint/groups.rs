@@ -22,17 +22,17 @@ use super::{
 use crate::common::{limits, within};
 
 /// Three groups of three projects each; the first two show one server each.
-struct Groups {
-    endpoint: Endpoint,
-    tokens: Vec<String>,
+pub(super) struct Groups {
+    pub(super) endpoint: Endpoint,
+    pub(super) tokens: Vec<String>,
     folder: TempDir,
     servers: [FakeServer; 2],
 }
 
-const GROUPS: [&str; 3] = ["web", "ops", "lab"];
+pub(super) const GROUPS: [&str; 3] = ["web", "ops", "lab"];
 
 impl Groups {
-    async fn new() -> Self {
+    pub(super) async fn new() -> Self {
         let servers = [FakeServer::new(), FakeServer::new()];
         let [fake, other] = &servers;
         let host = Harness::new().server("fake", fake).server("other", other).waits().limits(limits());

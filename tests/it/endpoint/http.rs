@@ -74,6 +74,26 @@ pub(super) async fn raw(port: u16, request: &[u8]) -> Answer {
     Answer { status, head: head.to_owned(), body }
 }
 
+/// Sends a request on a connection that stays, and reads its JSON answer.
+pub(super) async fn keep_alive(connection: &mut BufReader<TcpStream>, request: &[u8]) -> Value {
+    let text = String::from_utf8_lossy(request).replacen("Connection: close\r\n", "", 1);
+    connection.get_mut().write_all(text.as_bytes()).await.unwrap();
+    let (mut length, mut line) = (None, String::new());
+    loop {
+        line.clear();
+        assert!(connection.read_line(&mut line).await.unwrap() > 0, "the connection ended");
+        if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
+            length = value.trim().parse().ok();
+        }
+        if line == "\r\n" {
+            break;
+        }
+    }
+    let mut body = vec![0; length.unwrap()];
+    connection.read_exact(&mut body).await.unwrap();
+    portcullis::serde_json::from_slice(&body).unwrap()
+}
+
 fn unchunked(mut body: &str) -> String {
     let mut out = String::new();
     while let Some((size, rest)) = body.split_once("\r\n") {
