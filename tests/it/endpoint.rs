@@ -3,6 +3,7 @@
 mod groups;
 mod http;
 mod load;
+mod told;
 
 use std::{sync::Arc, time::Duration};
 

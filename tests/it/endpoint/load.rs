@@ -77,7 +77,11 @@ async fn s54_load_many_clients_with_equal_ids_each_see_their_own_answers() {
                 ];
                 let message = request("POST", &path, groups.endpoint.port, &headers, &body);
                 let answer = keep_alive(&mut connection, &message).await;
-                assert_eq!((&answer["id"], &answer["result"]["content"][0]["text"]), (&json!(id), &json!(text)), "{answer}");
+                assert_eq!(
+                    (&answer["id"], &answer["result"]["content"][0]["text"]),
+                    (&json!(id), &json!(text)),
+                    "{answer}"
+                );
                 done.fetch_add(1, Ordering::Relaxed);
                 round += 1;
             }

@@ -114,6 +114,13 @@ impl Gate {
         Ok(begun.elapsed())
     }
 
+    /// How often a server said that one of its lists changed, since it was connected; 0 where it does not run. Starts
+    /// nothing.
+    #[must_use]
+    pub fn list_changes(&self, server: &str, kind: ListKind) -> u64 {
+        self.running(server).map(|session| session.list_changes(kind)).unwrap_or_default()
+    }
+
     /// What an enabled server tells from now on: words for its log from `level` on (where it takes a
     /// level), changes of lists, and of the resources in `uris`. The server runs at least as long as the
     /// subscription is held.

@@ -63,6 +63,8 @@ pub(super) struct Incoming {
     changes: watch::Sender<u64>,
     /// That count at the newest list.
     listed: AtomicU64,
+    /// Counts what it said about changed resources and prompts.
+    others: [AtomicU64; 2],
     events: broadcast::Sender<SessionEvent>,
     /// Messages of ours that nobody waits for and that are under way.
     under_way: Arc<AtomicUsize>,
@@ -119,6 +121,7 @@ impl Incoming {
             waiting: Handlers::default(),
             changes: watch::Sender::default(),
             listed: AtomicU64::default(),
+            others: Default::default(),
             events: broadcast::Sender::new(limits::SESSION_EVENTS),
             under_way: Arc::default(),
             asking: Arc::default(),
@@ -150,6 +153,15 @@ impl Incoming {
         self.changes.send_modify(|changes| *changes += 1);
     }
 
+    /// How often the server said that a list changed.
+    pub(super) fn list_changes(&self, kind: ListKind) -> u64 {
+        match kind {
+            ListKind::Tools => *self.changes.borrow(),
+            ListKind::Resources | ListKind::ResourceTemplates => self.others[0].load(Ordering::Relaxed),
+            ListKind::Prompts => self.others[1].load(Ordering::Relaxed),
+        }
+    }
+
     /// What the server tells from now on.
     pub(super) fn events(&self) -> broadcast::Receiver<SessionEvent> {
         self.events.subscribe()
@@ -174,8 +186,14 @@ impl Incoming {
                 self.changed();
                 SessionEvent::ListChanged(ListKind::Tools)
             }
-            "notifications/resources/list_changed" => SessionEvent::ListChanged(ListKind::Resources),
-            "notifications/prompts/list_changed" => SessionEvent::ListChanged(ListKind::Prompts),
+            "notifications/resources/list_changed" => {
+                self.others[0].fetch_add(1, Ordering::Relaxed);
+                SessionEvent::ListChanged(ListKind::Resources)
+            }
+            "notifications/prompts/list_changed" => {
+                self.others[1].fetch_add(1, Ordering::Relaxed);
+                SessionEvent::ListChanged(ListKind::Prompts)
+            }
             // Nobody listens to most of it: then it is not even copied.
             _ if self.events.receiver_count() == 0 => return,
             "notifications/message" => SessionEvent::Log(params.map_or("{}", RawValue::get).into()),

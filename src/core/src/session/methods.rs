@@ -61,6 +61,12 @@ impl Session {
         self.ask("completion/complete", &params, None, &Waiter::default()).await
     }
 
+    /// How often the server said that a list changed, since it was connected.
+    #[must_use]
+    pub fn list_changes(&self, kind: super::ListKind) -> u64 {
+        self.peer.incoming.list_changes(kind)
+    }
+
     /// Whether the server answers. From revision 2026-07-28 on there is no ping, and it is asked what it is.
     ///
     /// # Errors

@@ -5,6 +5,7 @@ use std::{
     time::Duration,
 };
 
+use portcullis::session::ListKind;
 use tokio::sync::watch;
 
 use crate::endpoint::Endpoint;
@@ -12,18 +13,38 @@ use crate::endpoint::Endpoint;
 /// How often the store is looked at for what anybody decided.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// Counts changes of the list of tools.
+/// How often each list of an endpoint changed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    pub(crate) tools: u64,
+    pub(crate) resources: u64,
+    pub(crate) prompts: u64,
+}
+
+/// Counts changes of the lists.
 #[derive(Debug, Default)]
 pub(crate) struct Changes {
-    tools: watch::Sender<u64>,
+    counts: watch::Sender<Counts>,
     seen: Mutex<Seen>,
 }
 
+/// What a server said of one of its lists, by its id.
+type Said = Vec<(String, u64)>;
+
 #[derive(Debug, Default)]
 struct Seen {
-    /// The definitions, as they were last.
+    /// The definitions of tools, as they were last.
     tools: Option<Vec<String>>,
+    resources: Option<Said>,
+    prompts: Option<Said>,
     looking: bool,
+}
+
+/// Whether something was seen before, and was another.
+fn differs<T: PartialEq>(seen: &mut Option<T>, now: T) -> u64 {
+    let changed = seen.as_ref().is_some_and(|before| *before != now);
+    *seen = Some(now);
+    u64::from(changed)
 }
 
 impl Changes {
@@ -31,10 +52,10 @@ impl Changes {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes with the list of tools: whatever is decided once this is there.
-    pub(crate) async fn tools(self: &Arc<Self>, endpoint: &Arc<Endpoint>) -> watch::Receiver<u64> {
+    /// Changes with the lists: whatever is decided or told once this is there.
+    pub(crate) async fn listen(self: &Arc<Self>, endpoint: &Arc<Endpoint>) -> watch::Receiver<Counts> {
         self.look(endpoint).await;
-        let receiver = self.tools.subscribe();
+        let receiver = self.counts.subscribe();
         if !std::mem::replace(&mut self.seen().looking, true) {
             tokio::spawn(keep_looking(Arc::downgrade(endpoint), self.clone()));
         }
@@ -44,18 +65,28 @@ impl Changes {
     async fn look(&self, endpoint: &Endpoint) {
         // What cannot be read is no change.
         let Ok(tools) = endpoint.definitions().await else { return };
+        let Ok(resources) = endpoint.offer.changes(ListKind::Resources).await else { return };
+        let Ok(prompts) = endpoint.offer.changes(ListKind::Prompts).await else { return };
         let mut seen = self.seen();
-        let before = seen.tools.replace(tools.clone());
+        let more = Counts {
+            tools: differs(&mut seen.tools, tools),
+            resources: differs(&mut seen.resources, resources),
+            prompts: differs(&mut seen.prompts, prompts),
+        };
         drop(seen);
-        if before.is_some_and(|before| before != tools) {
-            self.tools.send_modify(|changes| *changes += 1);
+        if more != Counts::default() {
+            self.counts.send_modify(|counts| {
+                counts.tools += more.tools;
+                counts.resources += more.resources;
+                counts.prompts += more.prompts;
+            });
         }
     }
 
     /// Whether nobody listens any more; then the next one begins anew.
     fn is_over(&self) -> bool {
         let mut seen = self.seen();
-        let over = self.tools.receiver_count() == 0;
+        let over = self.counts.receiver_count() == 0;
         if over {
             *seen = Seen::default();
         }

@@ -267,7 +267,7 @@ async fn carried(served: &Served, request: Request) -> Response {
             };
             carrier::post(&served.endpoint, &served.sessions, &parts.headers, &body).await
         }
-        Method::GET => carrier::get(&served.endpoint, &served.sessions, &parts.headers).await,
+        Method::GET => carrier::get(&served.sessions, &parts.headers).await,
         Method::DELETE => carrier::delete(&served.sessions, &parts.headers),
         _ => {
             let mut response = status(StatusCode::METHOD_NOT_ALLOWED);

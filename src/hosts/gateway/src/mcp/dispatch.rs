@@ -78,11 +78,11 @@ fn server_info() -> Value {
 }
 
 fn capabilities(stateless: bool) -> Value {
-    let mut resources = json!({});
+    let mut resources = json!({"listChanged": true});
     if !stateless {
         resources["subscribe"] = true.into();
     }
-    json!({"tools": {"listChanged": true}, "resources": resources, "prompts": {}, "completions": {}, "logging": {}})
+    json!({"tools": {"listChanged": true}, "resources": resources, "prompts": {"listChanged": true}, "completions": {}, "logging": {}})
 }
 
 const INSTRUCTIONS: &str = "The tools of several servers, behind one gate: a person may be asked before a call happens. \

@@ -56,6 +56,10 @@ fn mismatch(why: impl Into<String>) -> RpcError {
     RpcError::new(RpcError::HEADER_MISMATCH, why)
 }
 
+fn read<'a>(params: Option<&'a RawValue>) -> Params<'a> {
+    params.map(|params| serde_json::from_str(params.get())).transpose().ok().flatten().unwrap_or_default()
+}
+
 /// Tells the era of a request, and checks its headers where they are part of it.
 ///
 /// # Errors
@@ -63,8 +67,7 @@ fn mismatch(why: impl Into<String>) -> RpcError {
 /// What to answer, with status 400.
 pub(crate) fn era(headers: &HeaderMap, method: &str, params: Option<&RawValue>) -> Result<Era, RpcError> {
     let revision = header_of(headers, REVISION)?;
-    let params: Params<'_> =
-        params.map(|params| serde_json::from_str(params.get())).transpose().ok().flatten().unwrap_or_default();
+    let params = read(params);
     let meta = params.meta.unwrap_or_default();
     let is_new = revision.is_some_and(|revision| revision >= STATELESS) && method != "initialize";
     if meta.revision.is_none() && !is_new && method != "server/discover" {
@@ -73,18 +76,10 @@ pub(crate) fn era(headers: &HeaderMap, method: &str, params: Option<&RawValue>) 
             _ => Ok(Era::Handshake),
         };
     }
-    let Some(spoken) = meta.revision else {
-        return Err(RpcError::invalid_params("`_meta` holds `io.modelcontextprotocol/protocolVersion`"));
-    };
-    if revision != Some(&*spoken) {
+    if meta.revision.is_some() && revision != meta.revision.as_deref() {
         return Err(mismatch("`MCP-Protocol-Version` and `_meta` name different revisions"));
     }
-    if meta.capabilities.is_none_or(|capabilities| !capabilities.get().starts_with('{')) {
-        return Err(RpcError::invalid_params("`_meta` holds `io.modelcontextprotocol/clientCapabilities`"));
-    }
-    if spoken != STATELESS {
-        return Err(unsupported(&spoken));
-    }
+    let identity = spoken(&meta)?;
     if header_of(headers, METHOD)? != Some(method) {
         return Err(mismatch("`Mcp-Method` is the method of the request"));
     }
@@ -98,7 +93,34 @@ pub(crate) fn era(headers: &HeaderMap, method: &str, params: Option<&RawValue>) 
     {
         return Err(mismatch("`Mcp-Name` is the name or the address that the request is about"));
     }
-    Ok(Era::Stateless(Identity::read(meta.client, meta.capabilities)))
+    Ok(Era::Stateless(identity))
+}
+
+/// Tells the era of a request on a stream, which has no headers.
+///
+/// # Errors
+///
+/// What to answer.
+pub(crate) fn era_of_body(method: &str, params: Option<&RawValue>) -> Result<Era, RpcError> {
+    let meta = read(params).meta.unwrap_or_default();
+    if meta.revision.is_none() && method != "server/discover" {
+        return Ok(Era::Handshake);
+    }
+    spoken(&meta).map(Era::Stateless)
+}
+
+/// Who speaks the newer revision, by what the body says of itself.
+fn spoken(meta: &Meta<'_>) -> Result<Identity, RpcError> {
+    let Some(spoken) = &meta.revision else {
+        return Err(RpcError::invalid_params("`_meta` holds `io.modelcontextprotocol/protocolVersion`"));
+    };
+    if meta.capabilities.is_none_or(|capabilities| !capabilities.get().starts_with('{')) {
+        return Err(RpcError::invalid_params("`_meta` holds `io.modelcontextprotocol/clientCapabilities`"));
+    }
+    if spoken != STATELESS {
+        return Err(unsupported(spoken));
+    }
+    Ok(Identity::read(meta.client, meta.capabilities))
 }
 
 /// Compares the arguments of a call with the headers in which its tool wants them too.

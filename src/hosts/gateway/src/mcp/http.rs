@@ -13,16 +13,15 @@ use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use bytes::Bytes;
 use futures::stream;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
-use serde::Deserialize;
-use serde_json::{Value, json, value::RawValue};
-use tokio::sync::{broadcast, mpsc};
+use serde_json::value::RawValue;
+use tokio::sync::mpsc;
 
 use super::{
     client::Client,
     dispatch,
     headers::{self, Era},
+    listening::{ALIVE, Said, Told},
     message::{self, Message, RpcError},
-    subscriptions::Subscriptions,
 };
 use crate::endpoint::Endpoint;
 
@@ -32,8 +31,6 @@ const SESSIONS: usize = 512;
 const KEPT: Duration = Duration::from_secs(24 * 3600);
 /// Messages on their way to one request.
 const ON_THE_WAY: usize = 64;
-/// How often a stream that has nothing to say shows that it is there.
-const ALIVE: Duration = Duration::from_secs(15);
 
 /// What an answer comes from.
 enum Work {
@@ -309,17 +306,13 @@ fn streamed(first: String, told: mpsc::Receiver<String>, work: Work) -> Response
 }
 
 /// The stream of what a client with a session is told unasked.
-pub(crate) async fn get(endpoint: &Arc<Endpoint>, sessions: &HttpSessions, headers: &HeaderMap) -> Response {
+pub(crate) async fn get(sessions: &HttpSessions, headers: &HeaderMap) -> Response {
     let session = headers.get(headers::SESSION).and_then(|value| value.to_str().ok());
     if session.is_none() || !accepts(headers, "text/event-stream") {
         return empty(StatusCode::METHOD_NOT_ALLOWED);
     }
     match client_of(sessions, session) {
-        Ok(client) => {
-            let notices = client.notices();
-            let changes = endpoint.changes.tools(endpoint).await;
-            told(client, notices, Some(changes), None, Vec::new())
-        }
+        Ok(client) => stream_of(Told::of_session(&client).await),
         Err(status) => failed(status, None, no_session(status)),
     }
 }
@@ -334,120 +327,21 @@ pub(crate) fn delete(sessions: &HttpSessions, headers: &HeaderMap) -> Response {
     }
 }
 
-/// What a client without a session wants to hear of.
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", default)]
-struct Filter {
-    tools_list_changed: bool,
-    resource_subscriptions: Vec<String>,
-}
-
 /// `subscriptions/listen`: a stream that says first what will be told.
 async fn listen(client: &Arc<Client>, id: &RawValue, params: Option<&RawValue>) -> Response {
-    #[derive(Deserialize)]
-    struct Listen {
-        #[serde(default)]
-        notifications: Filter,
-    }
-    let listen: Listen = match super::calls::read(params) {
-        Ok(listen) => listen,
-        Err(error) => return failed(StatusCode::BAD_REQUEST, Some(id.get()), error),
-    };
-    let mut accepted = serde_json::Map::new();
-    if listen.notifications.tools_list_changed {
-        accepted.insert("toolsListChanged".to_owned(), true.into());
-    }
-    let notices = client.notices();
-    let mut resources = Vec::new();
-    for uri in &listen.notifications.resource_subscriptions {
-        if Subscriptions::add(client, uri).await.is_ok() {
-            resources.push(Value::from(uri.as_str()));
-        }
-    }
-    if !resources.is_empty() {
-        accepted.insert("resourceSubscriptions".to_owned(), resources.into());
-    }
-    let endpoint = &client.endpoint;
-    let changes = match listen.notifications.tools_list_changed {
-        true => Some(endpoint.changes.tools(endpoint).await),
-        false => None,
-    };
-    let id = id.get().to_owned();
-    let params = json!({"notifications": accepted}).to_string();
-    let first = tagged("notifications/subscriptions/acknowledged", &params, &id);
-    told(client.clone(), notices, changes, Some(id), vec![first])
-}
-
-fn tagged(method: &str, params: &str, subscription: &str) -> String {
-    let meta = format!(r#"{{"io.modelcontextprotocol/subscriptionId":{subscription}}}"#);
-    let params = RawValue::from_string(params.to_owned()).ok();
-    let params = params.and_then(|params| message::with_member(&params, "_meta", &meta));
-    message::notification(method, &params.unwrap_or_else(|| "{}".to_owned()))
-}
-
-struct Told {
-    // Its subscriptions last as long as somebody hears of them.
-    client: Arc<Client>,
-    notices: broadcast::Receiver<Arc<str>>,
-    changes: Option<tokio::sync::watch::Receiver<u64>>,
-    subscription: Option<String>,
-    first: Vec<String>,
-}
-
-impl Told {
-    async fn next(&mut self) -> Option<Bytes> {
-        if let Some(first) = self.first.pop() {
-            return Some(event(&first));
-        }
-        let changes = &mut self.changes;
-        let changed = async {
-            let changed = match changes {
-                Some(changes) => changes.changed().await.is_ok(),
-                None => false,
-            };
-            if !changed {
-                std::future::pending::<()>().await;
-            }
-        };
-        let (method, params) = tokio::select! {
-            notice = self.notices.recv() => match notice {
-                Ok(notice) => return Some(match &self.subscription {
-                    None => event(&notice),
-                    Some(id) => event(&self.tag(&notice, id)),
-                }),
-                // It was too slow, and missed some.
-                Err(broadcast::error::RecvError::Lagged(_)) => return Some(Bytes::from_static(b": \n\n")),
-                Err(broadcast::error::RecvError::Closed) => return None,
-            },
-            () = changed => ("notifications/tools/list_changed", "{}"),
-            () = tokio::time::sleep(ALIVE) => return Some(Bytes::from_static(b": \n\n")),
-        };
-        Some(event(&match &self.subscription {
-            Some(id) => tagged(method, params, id),
-            None => format!(r#"{{"jsonrpc":"2.0","method":"{method}"}}"#),
-        }))
-    }
-
-    fn tag(&self, notice: &str, id: &str) -> String {
-        let _ = &self.client;
-        match Message::read(notice.as_bytes()) {
-            Ok(Message::Notification { method, params }) => tagged(&method, params.map_or("{}", RawValue::get), id),
-            _ => notice.to_owned(),
-        }
+    match Told::listen(client, id, params).await {
+        Ok(told) => stream_of(told),
+        Err(error) => failed(StatusCode::BAD_REQUEST, Some(id.get()), error),
     }
 }
 
-fn told(
-    client: Arc<Client>,
-    notices: broadcast::Receiver<Arc<str>>,
-    changes: Option<tokio::sync::watch::Receiver<u64>>,
-    subscription: Option<String>,
-    first: Vec<String>,
-) -> Response {
-    let told = Told { client, notices, changes, subscription, first };
+fn stream_of(told: Told) -> Response {
     let events = stream::unfold(told, |mut told| async move {
-        let event = told.next().await?;
-        Some((Ok::<_, Infallible>(event), told))
+        let bytes = match told.next().await? {
+            Said::Message(message) => event(&message),
+            Said::Nothing => Bytes::from_static(b": \n\n"),
+        };
+        Some((Ok::<_, Infallible>(bytes), told))
     });
     event_stream(Body::from_stream(events))
 }

@@ -6,6 +6,7 @@ pub(crate) mod client;
 pub(crate) mod dispatch;
 pub(crate) mod headers;
 pub(crate) mod http;
+pub(crate) mod listening;
 pub(crate) mod message;
 pub(crate) mod stdio;
 pub(crate) mod subscriptions;

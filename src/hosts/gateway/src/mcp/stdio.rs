@@ -1,9 +1,17 @@
 //! The same over standard input and output, a message a line, for clients that only start commands.
 
-use std::sync::Arc;
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
-use futures::stream::{FuturesUnordered, StreamExt as _};
+use futures::{
+    future::BoxFuture,
+    stream::{FuturesUnordered, StreamExt as _},
+};
 use portcullis::limits::Limits;
+use serde::Deserialize;
+use serde_json::value::RawValue;
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader},
     sync::mpsc,
@@ -11,8 +19,10 @@ use tokio::{
 
 use super::{
     client::Client,
+    headers::{self, Era},
     http::carried,
-    message::{self, Message},
+    listening::{Said, Told},
+    message::{self, Message, RpcError},
 };
 use crate::endpoint::Endpoint;
 
@@ -29,55 +39,147 @@ pub(crate) async fn serve(
     input: impl AsyncRead + Unpin,
     mut output: impl AsyncWrite + Unpin,
 ) -> std::io::Result<()> {
-    let client = Client::new(endpoint.clone());
     let limit = Limits::default().message_bytes;
     let mut input = BufReader::new(input);
-    let (on, mut told) = mpsc::channel::<String>(UNWRITTEN);
-    let mut notices = client.notices();
-    let mut changes = endpoint.changes.tools(endpoint).await;
+    let (on, mut written) = mpsc::channel::<String>(UNWRITTEN);
+    let pipe = Pipe { session: Client::new(endpoint.clone()), requests: Arc::default(), on };
+    let mut told = Told::of_session(&pipe.session).await;
     let mut under_way = FuturesUnordered::new();
     let mut line = Vec::new();
     loop {
-        let written = tokio::select! {
-            Some(message) = told.recv() => message,
+        let message = tokio::select! {
+            Some(message) = written.recv() => message,
             Some(()) = under_way.next(), if !under_way.is_empty() => continue,
-            Ok(notice) = notices.recv() => notice.to_string(),
-            Ok(()) = changes.changed() => r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#.to_owned(),
+            Some(said) = told.next() => match said {
+                // Who shook hands is told unasked; others listen for it.
+                Said::Message(message) if pipe.session.identity().is_some() => message,
+                _ => continue,
+            },
             // What was read of a line stays in `line` when something else comes first.
             read = read_line(&mut input, &mut line, limit) => {
                 if !read? {
                     return Ok(());
                 }
-                let text = std::mem::take(&mut line);
-                match Message::read(&text) {
-                    Err(error) => message::answer(None, &Err(error)),
-                    Ok(Message::Answer { id, answer }) => {
-                        client.answered(id, answer);
-                        continue;
-                    }
-                    Ok(Message::Notification { method, params }) => {
-                        if method == "notifications/cancelled" {
-                            client.cancel(params);
-                        }
-                        continue;
-                    }
-                    Ok(Message::Request { id, method, params }) => {
-                        let (id, method) = (id.get().to_owned(), method.into_owned());
-                        let params = params.map(ToOwned::to_owned);
-                        let (client, on) = (client.clone(), on.clone());
-                        under_way.push(async move {
-                            let result = carried(&client, &id, &method, params.as_deref(), &on).await;
-                            // Behind all that it told on the way.
-                            let _ = on.send(message::answer(Some(&id), &result)).await;
-                        });
-                        continue;
-                    }
-                }
+                under_way.extend(pipe.message(&std::mem::take(&mut line)));
+                continue;
             }
         };
-        output.write_all(written.replace(['\n', '\r'], " ").as_bytes()).await?;
+        output.write_all(message.replace(['\n', '\r'], " ").as_bytes()).await?;
         output.write_all(b"\n").await?;
         output.flush().await?;
+    }
+}
+
+/// Both eras on one pipe: a session for those who shake hands, and requests that each say who asks.
+struct Pipe {
+    session: Arc<Client>,
+    /// Requests of the newer era that are under way, by id.
+    requests: Requests,
+    on: mpsc::Sender<String>,
+}
+
+type Requests = Arc<Mutex<HashMap<String, Arc<Client>>>>;
+
+fn locked(requests: &Requests) -> MutexGuard<'_, HashMap<String, Arc<Client>>> {
+    requests.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Pipe {
+    /// What a message wants done.
+    fn message(&self, text: &[u8]) -> Option<BoxFuture<'static, ()>> {
+        let refused = |id: Option<&str>, error| {
+            let (on, answer) = (self.on.clone(), message::answer(id, &Err(error)));
+            Some(Box::pin(async move { drop(on.send(answer).await) }) as BoxFuture<'static, ()>)
+        };
+        match Message::read(text) {
+            Err(error) => refused(None, error),
+            Ok(Message::Answer { id, answer }) => {
+                self.session.answered(id, answer);
+                None
+            }
+            Ok(Message::Notification { method, params }) => {
+                if method == "notifications/cancelled" {
+                    self.cancel(params);
+                }
+                None
+            }
+            Ok(Message::Request { id, method, params }) => match headers::era_of_body(&method, params) {
+                Err(error) => refused(Some(id.get()), error),
+                Ok(Era::Handshake) => Some(self.request(self.session.clone(), id, &method, params)),
+                Ok(Era::Stateless(identity)) => {
+                    let client = Client::stateless(self.session.endpoint.clone(), identity);
+                    if locked(&self.requests).contains_key(id.get()) {
+                        return refused(
+                            Some(id.get()),
+                            RpcError::new(RpcError::INVALID_REQUEST, "a request of this id is under way"),
+                        );
+                    }
+                    Some(self.request(client, id, &method, params))
+                }
+            },
+        }
+    }
+
+    fn request(
+        &self,
+        client: Arc<Client>,
+        id: &RawValue,
+        method: &str,
+        params: Option<&RawValue>,
+    ) -> BoxFuture<'static, ()> {
+        let (id, method, params) = (id.to_owned(), method.to_owned(), params.map(ToOwned::to_owned));
+        let (on, requests) = (self.on.clone(), self.requests.clone());
+        if client.stateless {
+            locked(&requests).insert(id.get().to_owned(), client.clone());
+        }
+        Box::pin(async move {
+            let listens = client.stateless && method == "subscriptions/listen";
+            let result = match listens {
+                true => listened(&client, &id, params.as_deref(), &on).await,
+                false => carried(&client, id.get(), &method, params.as_deref(), &on).await,
+            };
+            locked(&requests).remove(id.get());
+            // Behind all that it told on the way.
+            let _ = on.send(message::answer(Some(id.get()), &result)).await;
+        })
+    }
+
+    /// The client takes a request back.
+    fn cancel(&self, params: Option<&RawValue>) {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Cancelled<'a> {
+            #[serde(borrow)]
+            request_id: &'a RawValue,
+        }
+        let cancelled = params.and_then(|params| serde_json::from_str::<Cancelled<'_>>(params.get()).ok());
+        let of = cancelled.and_then(|cancelled| locked(&self.requests).get(cancelled.request_id.get()).cloned());
+        of.unwrap_or_else(|| self.session.clone()).cancel(params);
+    }
+}
+
+/// `subscriptions/listen`, until the client takes it back.
+async fn listened(
+    client: &Arc<Client>,
+    id: &RawValue,
+    params: Option<&RawValue>,
+    on: &mpsc::Sender<String>,
+) -> Result<String, RpcError> {
+    let (_under_way, cancelled) = client.begin(id.get())?;
+    let mut told = Told::listen(client, id, params).await?;
+    let telling = async {
+        while let Some(said) = told.next().await {
+            if let Said::Message(message) = said
+                && on.send(message).await.is_err()
+            {
+                return;
+            }
+        }
+    };
+    tokio::select! {
+        biased;
+        Ok(()) = cancelled => Err(RpcError::new(RpcError::CANCELLED, "you took the request back")),
+        () = telling => Err(RpcError::new(RpcError::INTERNAL, "nothing more is told")),
     }
 }
 

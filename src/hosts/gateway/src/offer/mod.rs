@@ -119,6 +119,12 @@ impl Offer {
         Ok(self.tools().await?.index.get(name).cloned())
     }
 
+    /// How often each server that runs said that a list changed, by id. Starts nothing.
+    pub(crate) async fn changes(&self, kind: ListKind) -> Result<Vec<(String, u64)>, GateError> {
+        let servers = self.servers().await?.into_iter();
+        Ok(servers.map(|server| (server.id, self.gate.list_changes(&server.name, kind))).collect())
+    }
+
     async fn servers(&self) -> Result<Vec<Server>, GateError> {
         let servers = self.gate.servers().await?.into_iter();
         let shown = servers.filter(|server| server.enabled && self.shown.has(&server.name));

@@ -1,0 +1,146 @@
+//! What clients are told: changes of lists, words for a log, progress to the last.
+
+use portcullis::{
+    serde_json::{Value, json},
+    store::Mode,
+    testing::{FakeServer, Reply},
+    tokio::{
+        self,
+        io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader},
+    },
+};
+use portcullis_gateway::Gateway;
+use portcullis_projects::ProjectOptions;
+
+use super::{
+    Endpoint, TOKEN, call,
+    http::{open, request},
+    newer,
+};
+use crate::common::within;
+
+#[tokio::test]
+async fn r24_changed_resources_and_prompts_are_told_too_each_once() {
+    let server = FakeServer::new();
+    let endpoint = Endpoint::of(&server).await;
+    endpoint.host.gate().connect("fake").await.unwrap();
+    let session = endpoint.session("client", json!({})).await;
+    let good = format!("Bearer {TOKEN}");
+    let headers =
+        [("Authorization", good.as_str()), ("Mcp-Session-Id", session.as_str()), ("Accept", "text/event-stream")];
+    let get = request("GET", "/mcp", endpoint.port, &headers, "");
+    let mut coming = within(open(endpoint.port, &get)).await.head().await;
+    for (list, times) in [("resources", 3), ("prompts", 1)] {
+        for _ in 0..times {
+            server.say(&json!({"jsonrpc": "2.0", "method": format!("notifications/{list}/list_changed")}).to_string());
+        }
+        let told = within(coming.event()).await;
+        assert_eq!(told["method"], format!("notifications/{list}/list_changed"));
+    }
+    // What a server said of one is not told as another, and not twice.
+    let more = tokio::time::timeout(std::time::Duration::from_millis(1200), coming.event()).await;
+    assert!(more.is_err(), "{more:?}");
+}
+
+/// Has the server log, tell progress and answer in one breath.
+fn talks(server: &FakeServer) {
+    server.on("tools/call", |request| {
+        let params: Value = portcullis::serde_json::from_str(&request.params).unwrap();
+        // It is the id of the request as well.
+        let token = &params["_meta"]["progressToken"];
+        let mut lines = Vec::new();
+        for (level, words) in [("debug", "small"), ("error", "large")] {
+            let params = json!({"level": level, "logger": "own", "data": words});
+            lines.push(json!({"jsonrpc": "2.0", "method": "notifications/message", "params": params}));
+        }
+        for progress in 1..=3 {
+            let params = json!({"progressToken": token, "progress": progress, "total": 3});
+            lines.push(json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params}));
+        }
+        lines.push(json!({"jsonrpc": "2.0", "id": token, "result": {"content": []}}));
+        Reply::Lines(lines.iter().map(|line| format!("{line}\n").into_bytes()).collect())
+    });
+}
+
+#[tokio::test]
+async fn c7_words_for_a_log_and_all_progress_come_before_the_result() {
+    let server = FakeServer::new();
+    talks(&server);
+    let endpoint = Endpoint::of(&server).await;
+    endpoint.host.gate().set_mode("fake", Mode::Allow).await.unwrap();
+    let session = endpoint.session("client", json!({})).await;
+    let mut params = call("{}");
+    params["_meta"] = json!({"progressToken": "p"});
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+    let told = async || {
+        let message = endpoint.message(&[("Mcp-Session-Id", &session)], &body);
+        let mut coming = within(open(endpoint.port, &message)).await.head().await;
+        let mut told = Vec::new();
+        loop {
+            let event = within(coming.event()).await;
+            if event["id"] == 1 {
+                assert_eq!(event["result"], json!({"content": []}));
+                return told;
+            }
+            told.push(event["params"].clone());
+        }
+    };
+    let progress: Vec<_> =
+        (1..=3).map(|progress| json!({"progressToken": "p", "progress": progress, "total": 3})).collect();
+    // Nobody hears a log who did not ask for one.
+    assert_eq!(told().await, progress);
+    assert_eq!(endpoint.ask(&session, "logging/setLevel", json!({"level": "warning"})).await["result"], json!({}));
+    let words = json!({"level": "error", "logger": "fake/own", "data": "large"});
+    assert_eq!(told().await, [vec![words], progress].concat());
+    let wrong = endpoint.ask(&session, "logging/setLevel", json!({"level": "loud"})).await;
+    assert_eq!(wrong["error"]["code"], -32_602);
+}
+
+#[tokio::test]
+async fn c2_a_pipe_carries_both_eras_and_what_is_listened_for() {
+    let server = FakeServer::new();
+    let endpoint = Endpoint::of(&server).await;
+    endpoint.host.gate().set_mode("fake", Mode::Allow).await.unwrap();
+    let gateway = Gateway::local(endpoint.host.gate().clone(), ProjectOptions::default());
+    let (ours, theirs) = tokio::io::duplex(64 << 10);
+    let (input, output) = tokio::io::split(theirs);
+    let serving = tokio::spawn(async move { gateway.serve_stream(None, input, output).await });
+    let (read, mut write) = tokio::io::split(ours);
+    let mut lines = BufReader::new(read).lines();
+    let mut say = async |message: &Value| write.write_all(format!("{message}\n").as_bytes()).await.unwrap();
+    let mut hear = async || -> Value {
+        portcullis::serde_json::from_str(&within(lines.next_line()).await.unwrap().unwrap()).unwrap()
+    };
+    say(&newer("server/discover", json!({}), &json!({}))).await;
+    let discovered = hear().await;
+    assert!(discovered["result"]["supportedVersions"].as_array().unwrap().contains(&json!("2026-07-28")));
+    say(&newer("tools/call", call(r#"{"text":"newer"}"#), &json!({}))).await;
+    let called = hear().await;
+    assert_eq!(called["result"]["resultType"], "complete");
+    assert_eq!(called["result"]["content"][0]["text"], "newer");
+    // Without saying who asks it is of the older era, and of another revision it is refused.
+    let mut wrong = newer("tools/list", json!({}), &json!({}));
+    wrong["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"] = "2099-01-01".into();
+    say(&wrong).await;
+    assert_eq!(hear().await["error"]["code"], -32_022);
+    say(&json!({"jsonrpc": "2.0", "id": 5, "method": "ping"})).await;
+    assert_eq!(hear().await["result"], json!({}));
+
+    let mut listens = newer("subscriptions/listen", json!({"notifications": {"toolsListChanged": true}}), &json!({}));
+    listens["id"] = "listens".into();
+    say(&listens).await;
+    let first = hear().await;
+    assert_eq!(first["method"], "notifications/subscriptions/acknowledged");
+    assert_eq!(first["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], "listens");
+    say(&listens).await;
+    assert_eq!(hear().await["error"]["code"], -32_600);
+    let off = Some(portcullis::gate::Choice::Named(vec!["raw".to_owned()]));
+    endpoint.host.gate().select("fake", None, off).await.unwrap();
+    let told = hear().await;
+    assert_eq!(told["method"], "notifications/tools/list_changed");
+    assert_eq!(told["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], "listens");
+    say(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "listens"}})).await;
+    assert_eq!(hear().await["error"]["code"], -32_800);
+    write.shutdown().await.unwrap();
+    within(serving).await.unwrap().unwrap();
+}
