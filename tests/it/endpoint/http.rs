@@ -37,8 +37,19 @@ impl Coming {
         loop {
             let mut line = String::new();
             assert!(self.0.read_line(&mut line).await.unwrap() > 0, "the stream ended");
-            if let Some(data) = line.strip_prefix("data: ") {
+            if let Some(data) = line.strip_prefix("data: ").filter(|data| !data.trim().is_empty()) {
                 return portcullis::serde_json::from_str(data).unwrap();
+            }
+        }
+    }
+
+    /// The id of the next event.
+    pub(super) async fn id(&mut self) -> String {
+        loop {
+            let mut line = String::new();
+            assert!(self.0.read_line(&mut line).await.unwrap() > 0, "the stream ended");
+            if let Some(id) = line.strip_prefix("id: ") {
+                return id.trim().to_owned();
             }
         }
     }

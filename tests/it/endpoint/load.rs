@@ -74,6 +74,7 @@ async fn s54_load_many_clients_with_equal_ids_each_see_their_own_answers() {
                     ("MCP-Protocol-Version", "2026-07-28"),
                     ("Mcp-Method", "tools/call"),
                     ("Mcp-Name", tool),
+                    ("Accept", "application/json"),
                 ];
                 let message = request("POST", &path, groups.endpoint.port, &headers, &body);
                 let answer = keep_alive(&mut connection, &message).await;

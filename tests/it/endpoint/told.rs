@@ -97,6 +97,41 @@ async fn c7_words_for_a_log_and_all_progress_come_before_the_result() {
 }
 
 #[tokio::test]
+async fn r37_a_stream_that_broke_off_is_taken_up_again_and_nothing_is_called_twice() {
+    let server = FakeServer::new();
+    let endpoint = Endpoint::of(&server).await;
+    let session = endpoint.session("client", json!({})).await;
+    let headers = [("Mcp-Session-Id", session.as_str()), ("Accept", "application/json, text/event-stream")];
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call(r#"{"text":"x"}"#)});
+    let mut coming = within(open(endpoint.port, &endpoint.message(&headers, &body))).await.head().await;
+    // A call that waits shows so before there is anything to say.
+    let first = within(coming.id()).await;
+    let question = endpoint.question().await;
+    drop(coming);
+    let good = format!("Bearer {TOKEN}");
+    let again = async |last: &str| {
+        let headers = [
+            ("Authorization", good.as_str()),
+            ("Mcp-Session-Id", session.as_str()),
+            ("Accept", "text/event-stream"),
+            ("Last-Event-ID", last),
+        ];
+        within(open(endpoint.port, &request("GET", "/mcp", endpoint.port, &headers, ""))).await.head().await
+    };
+    let mut coming = again(&first).await;
+    assert_eq!(within(coming.id()).await, first);
+    endpoint.answer(&question.id, portcullis::approval::Answer::Once);
+    let answer = within(coming.event()).await;
+    assert_eq!((&answer["id"], &answer["result"]["content"][0]["text"]), (&json!(1), &json!("x")));
+    // Whoever lost the answer on the way gets the same one.
+    assert_eq!(within(again(&first).await.event()).await, answer);
+    assert_eq!(server.calls().len(), 1);
+    // Another session, or an id that is none, gets the stream of its session and nothing of this one.
+    let mut other = again("999-0").await;
+    assert!(tokio::time::timeout(std::time::Duration::from_millis(300), other.event()).await.is_err());
+}
+
+#[tokio::test]
 async fn c2_a_pipe_carries_both_eras_and_what_is_listened_for() {
     let server = FakeServer::new();
     let endpoint = Endpoint::of(&server).await;

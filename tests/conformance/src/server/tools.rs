@@ -106,7 +106,12 @@ pub(crate) fn call(request: Request<'_>) -> Result<Value, Failure> {
             return Ok(json!({"content": content, "isError": true}));
         }
         "test_tool_with_logging" | "test_logging_tool" => logs(),
-        "test_tool_with_progress" | "test_reconnection" => progress(&params["_meta"]["progressToken"]),
+        "test_reconnection" => {
+            // Long enough for its stream to be begun.
+            thread::sleep(Duration::from_millis(1500));
+            vec![text("Still here")]
+        }
+        "test_tool_with_progress" => progress(&params["_meta"]["progressToken"]),
         "test_trigger_tool_change" => {
             server.tool_away.fetch_xor(true, Ordering::Relaxed);
             Server::notify("notifications/tools/list_changed", &json!({}));

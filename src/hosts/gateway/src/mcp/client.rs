@@ -96,6 +96,8 @@ pub(crate) struct Client {
     under_way: Mutex<HashMap<String, oneshot::Sender<()>>>,
     notices: broadcast::Sender<Arc<str>>,
     pub(super) subscriptions: super::subscriptions::Subscriptions,
+    /// Its answers that are told as they come.
+    pub(super) streams: super::streams::Streams,
 }
 
 impl Client {
@@ -126,6 +128,7 @@ impl Client {
             under_way: Mutex::default(),
             notices: broadcast::Sender::new(UNREAD),
             subscriptions: super::subscriptions::Subscriptions::default(),
+            streams: super::streams::Streams::default(),
         })
     }
 

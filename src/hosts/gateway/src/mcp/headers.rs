@@ -11,6 +11,7 @@ use super::{HANDSHAKES, STATELESS, client::Identity, message::RpcError, revision
 use crate::endpoint::Endpoint;
 
 pub(crate) const REVISION: &str = "mcp-protocol-version";
+pub(crate) const LAST_EVENT: &str = "last-event-id";
 pub(crate) const SESSION: &str = "mcp-session-id";
 const METHOD: &str = "mcp-method";
 const NAME: &str = "mcp-name";

@@ -22,6 +22,7 @@ use super::{
     headers::{self, Era},
     listening::{ALIVE, Said, Told},
     message::{self, Message, RpcError},
+    streams::Streams,
 };
 use crate::endpoint::Endpoint;
 
@@ -32,8 +33,11 @@ const KEPT: Duration = Duration::from_secs(24 * 3600);
 /// Messages on their way to one request.
 const ON_THE_WAY: usize = 64;
 
+/// How long an answer may take before its stream is begun, so that whoever waits sees that somebody is there.
+const EARLY: Duration = Duration::from_secs(1);
+
 /// What an answer comes from.
-enum Work {
+pub(super) enum Work {
     UnderWay(Pin<Box<dyn Future<Output = String> + Send>>),
     Done(String),
 }
@@ -222,31 +226,39 @@ async fn answered(client: Arc<Client>, id: &str, method: &str, params: Option<&R
     let (id, method, params) = (id.to_owned(), method.to_owned(), params.map(ToOwned::to_owned));
     let failure = Arc::new(std::sync::OnceLock::new());
     let noted = failure.clone();
+    let asked = client.clone();
     let mut work: Pin<Box<dyn Future<Output = String> + Send>> = Box::pin(async move {
-        let result = carried(&client, &id, &method, params.as_deref(), &on).await;
+        let result = carried(&asked, &id, &method, params.as_deref(), &on).await;
         if let Err(error) = &result {
-            let _ = noted.set(status(&client, error));
+            let _ = noted.set(status(&asked, error));
         }
         message::answer(Some(&id), &result)
     });
-    loop {
+    let begun = tokio::time::Instant::now();
+    let (first, work) = loop {
         tokio::select! {
             biased;
             Some(first) = told.recv() => {
                 // One that takes no stream hears no more than the result.
                 if streams {
-                    return streamed(first, told, Work::UnderWay(work));
+                    break (Some(first), Work::UnderWay(work));
                 }
             }
             answer = &mut work => {
                 // What it told with its last breath comes before it.
-                return match told.try_recv() {
-                    Ok(first) if streams => streamed(first, told, Work::Done(answer)),
-                    _ => json(failure.get().copied().unwrap_or(StatusCode::OK), answer),
-                };
+                match told.try_recv() {
+                    Ok(first) if streams => break (Some(first), Work::Done(answer)),
+                    _ => return json(failure.get().copied().unwrap_or(StatusCode::OK), answer),
+                }
             }
+            () = tokio::time::sleep_until(begun + EARLY), if streams => break (None, Work::UnderWay(work)),
         }
+    };
+    // The newer revisions know no way to take a stream up again: there, whoever goes away takes the request back.
+    if !client.stateless && client.streams.has_room() {
+        return Streams::begin(&client, first.as_deref(), told, work);
     }
+    streamed(first, told, work)
 }
 
 /// A request, unless the client takes it back.
@@ -266,12 +278,19 @@ pub(crate) async fn carried(
 }
 
 fn event(message: &str) -> Bytes {
-    // A message is one line: texts hold their line ends escaped, and white space between may go.
-    let line = if message.contains(['\n', '\r']) { message.replace(['\n', '\r'], " ") } else { message.to_owned() };
-    Bytes::from(["event: message\ndata: ", &line, "\n\n"].concat())
+    event_of(message, None)
 }
 
-fn event_stream(body: Body) -> Response {
+/// A message as an event, perhaps with an id.
+pub(super) fn event_of(message: &str, id: Option<&str>) -> Bytes {
+    // A message is one line: texts hold their line ends escaped, and white space between may go.
+    let line = if message.contains(['\n', '\r']) { message.replace(['\n', '\r'], " ") } else { message.to_owned() };
+    let (before, id) = if let Some(id) = id { ("id: ", id) } else { ("", "") };
+    let end = if id.is_empty() { "" } else { "\n" };
+    Bytes::from([before, id, end, "event: message\ndata: ", &line, "\n\n"].concat())
+}
+
+pub(super) fn event_stream(body: Body) -> Response {
     let mut response = Response::new(body);
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
@@ -280,27 +299,49 @@ fn event_stream(body: Body) -> Response {
 }
 
 /// What is told, and the answer at the end.
-fn streamed(first: String, told: mpsc::Receiver<String>, work: Work) -> Response {
-    let events = stream::unfold((Some(first), told, Some(work)), |(first, mut told, work)| async move {
-        if let Some(first) = first {
-            return Some((Ok::<_, Infallible>(event(&first)), (None, told, work)));
-        }
-        let (bytes, work) = match work? {
-            Work::Done(answer) => match told.try_recv() {
-                Ok(message) => (event(&message), Some(Work::Done(answer))),
-                Err(_) => (event(&answer), None),
-            },
-            Work::UnderWay(mut work) => tokio::select! {
+pub(super) struct Messages {
+    told: mpsc::Receiver<String>,
+    work: Option<Work>,
+}
+
+impl Messages {
+    pub(super) fn new(told: mpsc::Receiver<String>, work: Work) -> Self {
+        Self { told, work: Some(work) }
+    }
+
+    /// The next message; nothing behind the answer. Cancel-safe.
+    pub(super) async fn next(&mut self) -> Option<String> {
+        if let Some(Work::UnderWay(work)) = &mut self.work {
+            tokio::select! {
                 biased;
-                Some(message) = told.recv() => (event(&message), Some(Work::UnderWay(work))),
-                answer = &mut work => match told.try_recv() {
-                    Ok(message) => (event(&message), Some(Work::Done(answer))),
-                    Err(_) => (event(&answer), None),
-                },
-                () = tokio::time::sleep(ALIVE) => (Bytes::from_static(b": \n\n"), Some(Work::UnderWay(work))),
-            },
+                Some(message) = self.told.recv() => return Some(message),
+                answer = work => self.work = Some(Work::Done(answer)),
+            }
+        }
+        // What was told with the last breath comes before the answer.
+        match (self.told.try_recv(), self.work.take()?) {
+            (Ok(message), work) => {
+                self.work = Some(work);
+                Some(message)
+            }
+            (Err(_), Work::Done(answer)) => Some(answer),
+            (Err(_), Work::UnderWay(_)) => None,
+        }
+    }
+}
+
+fn streamed(first: Option<String>, told: mpsc::Receiver<String>, work: Work) -> Response {
+    // Something comes at once: that somebody is there, if nothing else.
+    let first = first.map_or(Bytes::from_static(b": \n\n"), |first| event(&first));
+    let events = stream::unfold((Some(first), Messages::new(told, work)), |(first, mut messages)| async move {
+        if let Some(first) = first {
+            return Some((Ok::<_, Infallible>(first), (None, messages)));
+        }
+        let bytes = tokio::select! {
+            message = messages.next() => event(&message?),
+            () = tokio::time::sleep(ALIVE) => Bytes::from_static(b": \n\n"),
         };
-        Some((Ok(bytes), (None, told, work)))
+        Some((Ok(bytes), (None, messages)))
     });
     event_stream(Body::from_stream(events))
 }
@@ -312,7 +353,14 @@ pub(crate) async fn get(sessions: &HttpSessions, headers: &HeaderMap) -> Respons
         return empty(StatusCode::METHOD_NOT_ALLOWED);
     }
     match client_of(sessions, session) {
-        Ok(client) => stream_of(Told::of_session(&client).await),
+        Ok(client) => {
+            let last = headers.get(headers::LAST_EVENT).and_then(|value| value.to_str().ok());
+            match last.and_then(|last| Streams::resume(&client, last)) {
+                Some(response) => response,
+                // What is not kept is lost; what comes from now on is told.
+                None => stream_of(Told::of_session(&client).await),
+            }
+        }
         Err(status) => failed(status, None, no_session(status)),
     }
 }

@@ -9,6 +9,7 @@ pub(crate) mod http;
 pub(crate) mod listening;
 pub(crate) mod message;
 pub(crate) mod stdio;
+pub(crate) mod streams;
 pub(crate) mod subscriptions;
 pub(crate) mod suspended;
 
