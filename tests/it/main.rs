@@ -12,6 +12,7 @@ mod connection;
 #[cfg(unix)]
 mod contract;
 mod documents;
+mod dropping;
 mod endpoint;
 mod eras;
 mod fuzz;
