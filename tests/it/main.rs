@@ -22,5 +22,7 @@ mod processes;
 #[cfg(unix)]
 mod session;
 mod sleep;
+#[cfg(target_os = "linux")]
+mod soak;
 mod supply;
 mod tidy;
