@@ -16,7 +16,7 @@ use reqwest::{
 };
 use tokio::sync::watch;
 
-use super::{address::Address, body, headers};
+use super::{address::Address, body, certificate, headers};
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const REVISION: HeaderName = HeaderName::from_static("mcp-protocol-version");
@@ -196,7 +196,9 @@ impl Connection {
 
     /// Why nothing came back, without the URL.
     fn unsent(&self, error: reqwest::Error) -> LinkError {
-        if error.is_connect() {
+        if let Some(problem) = certificate::problem(&error) {
+            LinkError::Certificate { host: self.host.clone(), problem }
+        } else if error.is_connect() {
             LinkError::Unreachable { host: self.host.clone(), source: error.without_url().into() }
         } else {
             body::broken(error)
