@@ -17,6 +17,8 @@ mod endpoint;
 mod eras;
 mod fuzz;
 mod gate;
+#[cfg(unix)]
+mod network;
 #[cfg(target_os = "linux")]
 mod processes;
 #[cfg(unix)]

@@ -10,6 +10,7 @@ mod certificate;
 mod connection;
 mod events;
 pub(crate) mod headers;
+mod pool;
 mod reply;
 mod wire;
 
@@ -26,7 +27,7 @@ use rustls::{ClientConfig, RootCertStore, crypto::ring, pki_types::CertificateDe
 use rustls_platform_verifier::{BuilderVerifierExt as _, Verifier};
 
 pub(crate) use self::wire::HttpWire;
-use self::{address::Address, connection::Connection, headers::Headers};
+use self::{address::Address, connection::Connection, headers::Headers, pool::Pool};
 
 /// Longest wait for a connection.
 const CONNECT_TIME: Duration = Duration::from_secs(10);
@@ -51,19 +52,22 @@ fn open_trusting(
 ) -> Result<(HttpWire, HttpKeeper), TransportError> {
     let failed = |source| TransportError::Other { what: "the HTTP client could not be set up".to_owned(), source };
     let tls = tls(authorities, address).map_err(|error| failed(error.into()))?;
-    let http = reqwest::Client::builder()
-        .user_agent(concat!("portcullis/", env!("CARGO_PKG_VERSION")))
-        .redirect(Policy::none())
-        .retry(reqwest::retry::never())
-        .referer(false)
-        // What a host wants of its environment, it says; nothing here reads it.
-        .no_proxy()
-        .tcp_nodelay(true)
-        .pool_max_idle_per_host(IDLE_CONNECTIONS)
-        .connect_timeout(CONNECT_TIME.min(limits.start))
-        .tls_backend_preconfigured(tls)
-        .build()
-        .map_err(|error| failed(error.into()))?;
+    let connect_time = CONNECT_TIME.min(limits.start);
+    let client = move || {
+        reqwest::Client::builder()
+            .user_agent(concat!("portcullis/", env!("CARGO_PKG_VERSION")))
+            .redirect(Policy::none())
+            .retry(reqwest::retry::never())
+            .referer(false)
+            // What a host wants of its environment, it says; nothing here reads it.
+            .no_proxy()
+            .tcp_nodelay(true)
+            .pool_max_idle_per_host(IDLE_CONNECTIONS)
+            .connect_timeout(connect_time)
+            .tls_backend_preconfigured(tls.clone())
+            .build()
+    };
+    let http = Pool::new(client).map_err(|error| failed(error.into()))?;
     let headers = headers.into_iter().collect();
     let connection = Arc::new(Connection::new(http, address, headers, limits.message_bytes, limits.stop_grace));
     Ok((HttpWire::new(connection.clone()), HttpKeeper { connection }))
