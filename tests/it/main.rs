@@ -27,4 +27,5 @@ mod sleep;
 #[cfg(target_os = "linux")]
 mod soak;
 mod supply;
+mod tickets;
 mod tidy;
