@@ -22,7 +22,7 @@ use crate::common::{limits, within};
 const STATELESS: &str = "2026-07-28";
 
 /// A server of the newer era: no handshake, and what it is told with every request has to be there.
-fn stateless() -> FakeServer {
+pub(crate) fn stateless() -> FakeServer {
     let server = FakeServer::new();
     server.on("initialize", |_| Reply::Error(-32601, "no such method".to_owned()));
     server.on("server/discover", |request| {
@@ -43,7 +43,7 @@ fn meta(request: &Request) -> Value {
 }
 
 #[derive(Debug, Default)]
-struct Person {
+pub(crate) struct Person {
     asked: AtomicUsize,
     refuses: bool,
 }
@@ -64,7 +64,7 @@ impl ClientHandler for Person {
     }
 }
 
-async fn host(server: &FakeServer, lifecycle: Lifecycle, person: &Arc<Person>) -> Host {
+pub(crate) async fn host(server: &FakeServer, lifecycle: Lifecycle, person: &Arc<Person>) -> Host {
     let host = Harness::new()
         .server("fake", server)
         .limits(limits())

@@ -12,14 +12,20 @@ mod connection;
 #[cfg(unix)]
 mod contract;
 mod documents;
+mod dropping;
 mod endpoint;
 mod eras;
 mod fuzz;
 mod gate;
+#[cfg(unix)]
+mod network;
 #[cfg(target_os = "linux")]
 mod processes;
 #[cfg(unix)]
 mod session;
 mod sleep;
+#[cfg(target_os = "linux")]
+mod soak;
 mod supply;
+mod tickets;
 mod tidy;

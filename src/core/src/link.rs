@@ -74,6 +74,14 @@ pub enum LinkError {
         #[source]
         source: Source,
     },
+    /// Whoever answered could not prove to be the one of the address; nothing was sent.
+    #[error("the certificate of `{host}` {problem}, so nothing was sent")]
+    Certificate {
+        /// Who was asked.
+        host: String,
+        /// What is wrong with it.
+        problem: CertificateProblem,
+    },
     /// The wire cannot carry the arguments as they were approved; nothing was sent.
     #[error("this link would write the arguments otherwise than they were approved, so they were not sent")]
     Altered,
@@ -83,6 +91,46 @@ pub enum LinkError {
     /// Writing or reading failed.
     #[error("the link broke")]
     Broken(#[source] Source),
+}
+
+/// What is wrong with a certificate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CertificateProblem {
+    /// Its time is over.
+    #[error("has expired")]
+    Expired,
+    /// Its time has not begun.
+    #[error("is not valid yet")]
+    NotYetValid,
+    /// It names other hosts.
+    #[error("is for another host")]
+    OtherHost,
+    /// It is signed by itself, or by somebody unknown.
+    #[error("is signed by nobody whom this system trusts")]
+    UnknownIssuer,
+    /// Its issuer took it back.
+    #[error("was revoked")]
+    Revoked,
+    /// Anything else.
+    #[error("is not valid")]
+    Invalid,
+}
+
+impl CertificateProblem {
+    /// What to do about it.
+    #[must_use]
+    pub fn help(self) -> &'static str {
+        match self {
+            Self::Expired => "ask whoever runs the server to renew it; if it is new, check the clock of this machine",
+            Self::NotYetValid => "check the clock of this machine",
+            Self::OtherHost => "write the host that the certificate names into `url` of the document",
+            Self::UnknownIssuer => {
+                "if it is your own or your company's, add its authority to the certificates that this system trusts"
+            }
+            Self::Revoked | Self::Invalid => "ask whoever runs the server for a valid one",
+        }
+    }
 }
 
 impl LinkError {
@@ -124,6 +172,7 @@ impl LinkError {
             Self::SessionExpired => Self::SessionExpired,
             Self::NotMcp { host, what } => Self::NotMcp { host: host.clone(), what: what.clone() },
             Self::Unreachable { host, source } => Self::Unreachable { host: host.clone(), source: words(source) },
+            Self::Certificate { host, problem } => Self::Certificate { host: host.clone(), problem: *problem },
             Self::Altered => Self::Altered,
             Self::Closed => Self::Closed,
             Self::Broken(source) => Self::Broken(words(source)),

@@ -16,7 +16,11 @@ use reqwest::{
 };
 use tokio::sync::watch;
 
-use super::{address::Address, body, headers};
+use super::{
+    address::Address,
+    body, certificate, headers,
+    pool::{Pool, Unanswered},
+};
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const REVISION: HeaderName = HeaderName::from_static("mcp-protocol-version");
@@ -26,7 +30,7 @@ const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
 /// What wire and keeper know of one connection.
 pub(crate) struct Connection {
-    http: reqwest::Client,
+    pool: Pool,
     url: url::Url,
     host: String,
     /// Those of the definition.
@@ -56,15 +60,9 @@ impl fmt::Debug for Connection {
 }
 
 impl Connection {
-    pub(super) fn new(
-        http: reqwest::Client,
-        address: &Address,
-        headers: HeaderMap,
-        limit: usize,
-        grace: Duration,
-    ) -> Self {
+    pub(super) fn new(pool: Pool, address: &Address, headers: HeaderMap, limit: usize, grace: Duration) -> Self {
         Self {
-            http,
+            pool,
             url: address.url().clone(),
             host: address.host(),
             headers,
@@ -84,6 +82,11 @@ impl Connection {
         &self.host
     }
 
+    /// Watches over one request.
+    pub(super) fn watch(&self) -> Unanswered<'_> {
+        self.pool.watch()
+    }
+
     /// Ends every request.
     pub(super) fn shut(&self) {
         self.closed.send_replace(true);
@@ -101,7 +104,7 @@ impl Connection {
         if let Some(session) = &self.state().session {
             headers.insert(SESSION, session.clone());
         }
-        self.http.request(method, self.url.clone()).headers(headers)
+        self.pool.client().request(method, self.url.clone()).headers(headers)
     }
 
     /// Posts one message.
@@ -196,7 +199,9 @@ impl Connection {
 
     /// Why nothing came back, without the URL.
     fn unsent(&self, error: reqwest::Error) -> LinkError {
-        if error.is_connect() {
+        if let Some(problem) = certificate::problem(&error) {
+            LinkError::Certificate { host: self.host.clone(), problem }
+        } else if error.is_connect() {
             LinkError::Unreachable { host: self.host.clone(), source: error.without_url().into() }
         } else {
             body::broken(error)

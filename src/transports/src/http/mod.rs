@@ -6,9 +6,11 @@
 
 pub(crate) mod address;
 mod body;
+mod certificate;
 mod connection;
 mod events;
 pub(crate) mod headers;
+mod pool;
 mod reply;
 mod wire;
 
@@ -21,11 +23,11 @@ use portcullis::{
     transport::TransportError,
 };
 use reqwest::redirect::Policy;
-use rustls::{ClientConfig, RootCertStore, crypto::ring};
-use rustls_platform_verifier::BuilderVerifierExt as _;
+use rustls::{ClientConfig, RootCertStore, crypto::ring, pki_types::CertificateDer};
+use rustls_platform_verifier::{BuilderVerifierExt as _, Verifier};
 
 pub(crate) use self::wire::HttpWire;
-use self::{address::Address, connection::Connection, headers::Headers};
+use self::{address::Address, connection::Connection, headers::Headers, pool::Pool};
 
 /// Longest wait for a connection.
 const CONNECT_TIME: Duration = Duration::from_secs(10);
@@ -38,35 +40,51 @@ pub(crate) fn open(
     headers: Headers,
     limits: &Limits,
 ) -> Result<(HttpWire, HttpKeeper), TransportError> {
+    open_trusting(Vec::new(), address, headers, limits)
+}
+
+/// The same, trusting more authorities than the operating system does.
+fn open_trusting(
+    authorities: Vec<CertificateDer<'static>>,
+    address: &Address,
+    headers: Headers,
+    limits: &Limits,
+) -> Result<(HttpWire, HttpKeeper), TransportError> {
     let failed = |source| TransportError::Other { what: "the HTTP client could not be set up".to_owned(), source };
-    let tls = tls(address).map_err(|error| failed(error.into()))?;
-    let http = reqwest::Client::builder()
-        .user_agent(concat!("portcullis/", env!("CARGO_PKG_VERSION")))
-        .redirect(Policy::none())
-        .retry(reqwest::retry::never())
-        .referer(false)
-        // What a host wants of its environment, it says; nothing here reads it.
-        .no_proxy()
-        .tcp_nodelay(true)
-        .pool_max_idle_per_host(IDLE_CONNECTIONS)
-        .connect_timeout(CONNECT_TIME.min(limits.start))
-        .tls_backend_preconfigured(tls)
-        .build()
-        .map_err(|error| failed(error.into()))?;
+    let tls = tls(authorities, address).map_err(|error| failed(error.into()))?;
+    let connect_time = CONNECT_TIME.min(limits.start);
+    let client = move || {
+        reqwest::Client::builder()
+            .user_agent(concat!("portcullis/", env!("CARGO_PKG_VERSION")))
+            .redirect(Policy::none())
+            .retry(reqwest::retry::never())
+            .referer(false)
+            // What a host wants of its environment, it says; nothing here reads it.
+            .no_proxy()
+            .tcp_nodelay(true)
+            .pool_max_idle_per_host(IDLE_CONNECTIONS)
+            .connect_timeout(connect_time)
+            .tls_backend_preconfigured(tls.clone())
+            .build()
+    };
+    let http = Pool::new(client).map_err(|error| failed(error.into()))?;
     let headers = headers.into_iter().collect();
     let connection = Arc::new(Connection::new(http, address, headers, limits.message_bytes, limits.stop_grace));
     Ok((HttpWire::new(connection.clone()), HttpKeeper { connection }))
 }
 
 /// The operating system's idea of whom to trust; read where it is needed alone.
-fn tls(address: &Address) -> Result<ClientConfig, rustls::Error> {
-    let versions = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()?;
-    Ok(if address.is_encrypted() {
-        versions.with_platform_verifier()?.with_no_client_auth()
-    } else {
-        versions.with_root_certificates(RootCertStore::empty()).with_no_client_auth()
-    })
+fn tls(authorities: Vec<CertificateDer<'static>>, address: &Address) -> Result<ClientConfig, rustls::Error> {
+    let provider = Arc::new(ring::default_provider());
+    let versions = ClientConfig::builder_with_provider(provider.clone()).with_safe_default_protocol_versions()?;
+    if !address.is_encrypted() {
+        return Ok(versions.with_root_certificates(RootCertStore::empty()).with_no_client_auth());
+    }
+    if authorities.is_empty() {
+        return Ok(versions.with_platform_verifier()?.with_no_client_auth());
+    }
+    let verifier = Verifier::new_with_extra_roots(authorities, provider)?;
+    Ok(versions.dangerous().with_custom_certificate_verifier(Arc::new(verifier)).with_no_client_auth())
 }
 
 /// Ends the session on the server's side where the wire had no chance to.
@@ -91,3 +109,6 @@ impl Keeper for HttpKeeper {
         Exit::Unknown
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -256,11 +256,14 @@ impl Wire for HttpWire {
     /// Completes once the answer, or what is wrong with it, is there.
     fn send<'a>(&'a self, message: Outgoing, inbox: &'a Inbox) -> BoxFuture<'a, Result<(), LinkError>> {
         async move {
-            tokio::select! {
+            let unanswered = self.connection.watch();
+            let sent = tokio::select! {
                 biased;
                 () = self.connection.shut_down() => Err(LinkError::Closed),
                 sent = self.post(&message, inbox) => sent,
-            }
+            };
+            unanswered.ended();
+            sent
         }
         .boxed()
     }

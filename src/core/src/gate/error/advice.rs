@@ -76,6 +76,7 @@ impl GateError {
                     Some(LinkError::Altered) => "altered",
                     Some(LinkError::Redirect { .. }) => "redirect",
                     Some(LinkError::Unreachable { .. }) => "unreachable",
+                    Some(LinkError::Certificate { .. }) => "certificate",
                     Some(LinkError::NotMcp { .. }) => "protocol",
                     Some(LinkError::Status { .. }) => "status",
                     Some(_) => "link",
@@ -143,6 +144,7 @@ impl GateError {
                 }
                 SessionError::Ended(_) => "the call may have run; it was not sent again".to_owned(),
                 other => match other.link()? {
+                    LinkError::Certificate { problem, .. } => problem.help().to_owned(),
                     LinkError::Redirect { .. } => "write the address it redirects to into the document".to_owned(),
                     LinkError::AuthorizationRequired { .. } => {
                         "put a token into `headers` or `auth` of the document".to_owned()
