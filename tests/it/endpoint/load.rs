@@ -94,7 +94,7 @@ async fn s54_load_many_clients_with_equal_ids_each_see_their_own_answers() {
     };
     let ((before, early), _) = tokio::join!(warm, join_all(in_flight.map(one)));
     let (after, done) = (memory(), done.load(Ordering::Relaxed));
-    println!("{done} calls, {} KiB after a third of the time, {} KiB at the end", before, after);
+    println!("{done} calls, {before} KiB after a third of the time, {after} KiB at the end");
     assert!(done > early && done >= CLIENTS as u64 * calls, "{done}");
     // The trail of the harness is kept in memory, as are the calls that its servers saw: half a KiB or so each.
     let kept = (done - early) * 3;
