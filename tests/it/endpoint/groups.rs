@@ -197,6 +197,36 @@ fn everything(folder: &std::path::Path) -> Vec<(String, String)> {
 }
 
 #[tokio::test]
+async fn s48_a_session_of_a_group_outlives_its_changes_and_sees_no_more_than_it_holds() {
+    let groups = Groups::new().await;
+    let gate = groups.endpoint.host.gate();
+    gate.set_mode("fake", portcullis::store::Mode::Allow).await.unwrap();
+    let authorization = format!("Bearer {}", groups.tokens[0]);
+    let mut session = String::new();
+    let mut ask = async |method: &str, params: Value| {
+        let headers = [("Authorization", authorization.as_str()), ("Mcp-Session-Id", session.as_str())];
+        let headers = if session.is_empty() { &headers[..1] } else { &headers[..] };
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
+        let message = request("POST", "/groups/web/mcp", groups.endpoint.port, headers, &body);
+        let answer = within(raw(groups.endpoint.port, &message)).await;
+        session = answer.header("mcp-session-id").unwrap_or(std::mem::take(&mut session));
+        answer.json()
+    };
+    let hello =
+        json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}});
+    ask("initialize", hello).await;
+    let call = json!({"name": "fake__echo", "arguments": {"text": "x"}});
+    assert_eq!(ask("tools/call", call.clone()).await["result"]["content"][0]["text"], "x");
+    gate.unregister_project("web-2").await.unwrap();
+    assert_eq!(ask("tools/call", call.clone()).await["result"]["content"][0]["text"], "x");
+    let taken = Members { servers: vec!["fake".to_owned()], ..Members::default() };
+    gate.remove_from_group("web", &taken).await.unwrap();
+    let refused = ask("tools/call", call).await;
+    assert_eq!(refused["error"]["code"], -32_602, "{refused}");
+    assert_eq!(groups.servers[0].calls().len(), 2);
+}
+
+#[tokio::test]
 async fn c5_rules_are_synced_once_a_person_says_so() {
     let groups = Groups::new().await;
     let gate = groups.endpoint.host.gate();

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Weak},
 };
 
-use portcullis::{Gate, GateError, store::Group};
+use portcullis::{Gate, GateError};
 
 use crate::{
     changes::Changes,
@@ -28,18 +28,18 @@ pub struct EndpointOptions {
 pub(crate) enum Of {
     /// All enabled servers, and the projects of every group.
     All,
-    /// The servers and projects of one group.
-    Group(Group),
+    /// The servers and projects of the group of this id, whatever is in it by now.
+    Group(String),
     /// One server under its own names.
     Server(String),
 }
 
 impl Of {
-    /// Which servers it shows.
+    /// Which servers it shows at first.
     fn shown(&self) -> Shown {
         match self {
             Self::All => Shown::All,
-            Self::Group(group) => Shown::Named(group.servers.clone()),
+            Self::Group(_) => Shown::Named(Vec::new()),
             Self::Server(name) => Shown::One(name.clone()),
         }
     }
@@ -47,7 +47,7 @@ impl Of {
     /// How clients call it in their configuration.
     fn entry(&self) -> String {
         match self {
-            Self::Group(group) => format!("portcullis-{}", group.id),
+            Self::Group(id) => format!("portcullis-{id}"),
             Self::All | Self::Server(_) => "portcullis".to_owned(),
         }
     }
@@ -71,7 +71,7 @@ pub(crate) struct Endpoint {
 impl Endpoint {
     pub(crate) fn new(gateway: &Weak<Inner>, gate: &Gate, options: EndpointOptions, of: Of) -> Arc<Self> {
         let label = match &of {
-            Of::Group(group) => format!("group {}", group.id),
+            Of::Group(id) => format!("group {id}"),
             Of::All | Of::Server(_) => "endpoint".to_owned(),
         };
         Arc::new(Self {
@@ -98,7 +98,7 @@ impl Endpoint {
     /// The group that it is for.
     pub(crate) fn group(&self) -> Option<&str> {
         match &self.of {
-            Of::Group(group) => Some(&group.id),
+            Of::Group(id) => Some(id),
             Of::All | Of::Server(_) => None,
         }
     }

@@ -72,7 +72,7 @@ pub(crate) struct Inner {
     pub(crate) projects: ProjectOptions,
     options: EndpointOptions,
     all: Served,
-    of_groups: Mutex<HashMap<String, (Group, Arc<Served>)>>,
+    of_groups: Mutex<HashMap<String, Arc<Served>>>,
     of_servers: Mutex<HashMap<String, Arc<Served>>>,
     pub(crate) calls: manage::Calls,
 }
@@ -193,13 +193,11 @@ impl Gateway {
     /// The endpoint of a group as it is now.
     fn group(&self, group: Group) -> Arc<Served> {
         let mut known = self.0.of_groups.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((same, served)) = known.get(&group.id)
-            && *same == group
-        {
-            return served.clone();
-        }
-        let served = Arc::new(Served::new(self.endpoint(Of::Group(group.clone()))));
-        known.insert(group.id.clone(), (group, served.clone()));
+        let made = || Arc::new(Served::new(self.endpoint(Of::Group(group.id.clone()))));
+        let served = known.entry(group.id.clone()).or_insert_with(made).clone();
+        drop(known);
+        // What is in it may have changed; its sessions stay.
+        served.endpoint.offer.show(group.servers);
         served
     }
 }

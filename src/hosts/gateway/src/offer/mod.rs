@@ -7,7 +7,7 @@ mod names;
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError, RwLock},
     time::Duration,
 };
 
@@ -48,7 +48,7 @@ impl Shown {
 #[derive(Debug)]
 pub(crate) struct Offer {
     gate: Gate,
-    shown: Shown,
+    shown: RwLock<Shown>,
     naming: Naming,
     tools: Mutex<Arc<Tools>>,
 }
@@ -74,7 +74,21 @@ impl Offer {
             Shown::One(_) => Naming::Own,
             _ => Naming::many(entry),
         };
-        Self { gate, shown, naming, tools: Mutex::default() }
+        Self { gate, shown: RwLock::new(shown), naming, tools: Mutex::default() }
+    }
+
+    /// Shows these servers from now on.
+    pub(crate) fn show(&self, servers: Vec<String>) {
+        *self.shown.write().unwrap_or_else(PoisonError::into_inner) = Shown::Named(servers);
+    }
+
+    /// Whether a server is shown by now, as far as it is enabled.
+    pub(crate) fn shows(&self, server: &str) -> bool {
+        self.shown.read().unwrap_or_else(PoisonError::into_inner).has(server)
+    }
+
+    fn shown(&self) -> Shown {
+        self.shown.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub(crate) fn gate(&self) -> &Gate {
@@ -88,7 +102,8 @@ impl Offer {
     /// The tools that may be called now. Starts nothing.
     pub(crate) async fn tools(&self) -> Result<Arc<Tools>, GateError> {
         let mut tools = Tools::default();
-        for offered in self.gate.offered().await?.into_iter().filter(|offered| self.shown.has(&offered.server)) {
+        let shown = self.shown();
+        for offered in self.gate.offered().await?.into_iter().filter(|offered| shown.has(&offered.server)) {
             let name = self.naming.name(&offered.id, offered.tool.name());
             let json = Value::from(name.as_str()).to_string();
             let Some(definition) = with_member(offered.tool.definition(), "name", &json) else { continue };
@@ -114,7 +129,8 @@ impl Offer {
 
     async fn behind(&self, name: &str) -> Result<Option<(String, Arc<Tool>)>, GateError> {
         if let Some(found) = self.known().index.get(name) {
-            return Ok(Some(found.clone()));
+            // What was offered once may have been taken out of the group since.
+            return Ok(Some(found.clone()).filter(|(server, _)| self.shows(server)));
         }
         Ok(self.tools().await?.index.get(name).cloned())
     }
@@ -127,7 +143,8 @@ impl Offer {
 
     async fn servers(&self) -> Result<Vec<Server>, GateError> {
         let servers = self.gate.servers().await?.into_iter();
-        let shown = servers.filter(|server| server.enabled && self.shown.has(&server.name));
+        let shown = self.shown();
+        let shown = servers.filter(|server| server.enabled && shown.has(&server.name));
         Ok(shown.map(|server| Server { name: server.name, id: server.id }).collect())
     }
 
