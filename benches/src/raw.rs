@@ -27,6 +27,13 @@ pub(crate) struct RawStdio {
 pub(crate) struct RawHttp {
     address: String,
     idle: Mutex<Vec<BufReader<TcpStream>>>,
+    /// Whether it asks an endpoint, in the revision without sessions.
+    endpoint: bool,
+}
+
+/// The same client for an endpoint of ours at `port`, behind which the server is called `bench`.
+pub(crate) fn of_endpoint(port: u64) -> RawHttp {
+    RawHttp { address: format!("127.0.0.1:{port}"), idle: Mutex::default(), endpoint: true }
 }
 
 pub(crate) async fn connect(place: &Place) -> Result<Box<dyn Client>> {
@@ -47,7 +54,7 @@ pub(crate) async fn connect(place: &Place) -> Result<Box<dyn Client>> {
         }
         Place::Http(url) => {
             let address = url.trim_start_matches("http://").trim_end_matches("/mcp").to_owned();
-            Ok(Box::new(RawHttp { address, idle: Mutex::default() }))
+            Ok(Box::new(RawHttp { address, idle: Mutex::default(), endpoint: false }))
         }
     }
 }
@@ -69,9 +76,16 @@ fn size(result: &Value) -> usize {
     result["content"][0]["text"].as_str().map_or(0, str::len)
 }
 
-fn body(id: u64, tool: &str) -> String {
+fn body(id: u64, tool: &str, endpoint: bool) -> String {
     let arguments = serde_json::from_str::<Value>(ARGUMENTS).unwrap_or_default();
-    let params = json!({"name": tool, "arguments": arguments});
+    let mut params = json!({"name": tool, "arguments": arguments});
+    if endpoint {
+        params["_meta"] = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {},
+            "io.modelcontextprotocol/clientInfo": {"name": "bench", "version": "1"},
+        });
+    }
     json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}).to_string()
 }
 
@@ -81,7 +95,7 @@ impl Client for RawStdio {
             let id = self.next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
             let (sender, answer) = oneshot::channel();
             self.waiting.lock().map_err(|_| "poisoned")?.insert(id, sender);
-            let line = body(id, tool) + "\n";
+            let line = body(id, tool, false) + "\n";
             self.input.lock().await.write_all(line.as_bytes()).await?;
             Ok(size(&answer.await?))
         }
@@ -101,9 +115,19 @@ impl Client for RawHttp {
                     BufReader::with_capacity(64 << 10, stream)
                 }
             };
-            let body = body(1, tool);
+            let (name, more) = match self.endpoint {
+                true => {
+                    let name = format!("bench__{tool}");
+                    let more = format!(
+                        "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: {name}\r\n"
+                    );
+                    (name, more)
+                }
+                false => (tool.to_owned(), String::new()),
+            };
+            let body = body(1, &name, self.endpoint);
             let head = format!(
-                "POST /mcp HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nContent-Length: {}\r\n\r\n{body}",
+                "POST /mcp HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n{more}Content-Length: {}\r\n\r\n{body}",
                 self.address,
                 body.len()
             );

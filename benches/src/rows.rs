@@ -9,7 +9,7 @@ use std::{
 use serde_json::{Map, Value, json};
 
 use crate::{
-    client::{Place, Result, many_in_flight, one_in_flight},
+    client::{Client, Place, Result, many_in_flight, one_in_flight},
     many,
     once::{self, Cost},
     ours, raw, rmcp_client, server, shell,
@@ -111,6 +111,7 @@ pub(crate) async fn all(quick: bool) -> std::result::Result<Vec<Row>, Box<dyn st
         let costs = (0..rounds).map(|_| measure(&home)).collect::<Result<Vec<_>>>();
         rows.extend(costs_rows(cpu, peak, &costs.map_err(|error| error.to_string())?));
     }
+    rows.extend(endpoint(&home, &places[1].0, rounds, calls).await.map_err(|error| format!("endpoint: {error}"))?);
     let mut starts = Vec::new();
     for _ in 0..rounds {
         let (rmcp, ours) = many::start(&server, SERVERS).await.map_err(|error| error.to_string())?;
@@ -123,6 +124,34 @@ pub(crate) async fn all(quick: bool) -> std::result::Result<Vec<Row>, Box<dyn st
 }
 
 const SERVERS: usize = 50;
+
+/// The raw client through the endpoint, with the server behind it over stdio, beside the same client that asks the
+/// same server over HTTP directly.
+async fn endpoint(home: &shell::Home, direct: &Place, rounds: usize, calls: usize) -> Result<Vec<Row>> {
+    let serving = home.serve()?;
+    let clients: [Box<dyn Client>; 2] = [raw::connect(direct).await?, Box::new(raw::of_endpoint(serving.port))];
+    for client in &clients {
+        many_in_flight(&**client, calls / 10, 4).await?;
+    }
+    let before = serving.memory()?;
+    let (mut latency, mut rate) = (Vec::new(), Vec::new());
+    for _ in 0..rounds {
+        let (mut times, mut rates) = ([0.0; 2], [0.0; 2]);
+        for (at, client) in clients.iter().enumerate() {
+            times[at] = one_in_flight(&**client, calls).await?.as_secs_f64() * 1e6;
+            rates[at] = many_in_flight(&**client, calls, 8).await?;
+        }
+        latency.push((Some(times[0]), None, times[1]));
+        rate.push((Some(rates[0]), None, rates[1]));
+    }
+    let after = serving.memory()?;
+    Ok(vec![
+        row("endpoint: call p50, 1 in flight", "µs", &latency),
+        row("endpoint: calls/s, 8 in flight", "1/s", &rate),
+        row("endpoint: memory with one server", "MB", &[(None, None, before)]),
+        row("endpoint: memory after these calls", "MB", &[(None, None, after)]),
+    ])
+}
 
 fn costs_rows(cpu: &'static str, peak: &'static str, costs: &[(Cost, Cost)]) -> [Row; 2] {
     let rounds = |pick: fn(&Cost) -> f64| {

@@ -1,8 +1,9 @@
 //! What a command costs that a person types: a process of its own, from its start to its end.
 
 use std::{
+    io::{BufRead as _, BufReader},
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::{Child, Command, Stdio},
 };
 
 use nix::sys::resource::{UsageWho, getrusage};
@@ -100,5 +101,46 @@ impl Home {
     pub(crate) fn call(&self) -> Result<(Cost, Cost)> {
         let rmcp = cost(&self.folder, &[&self.bench, "--once", "rmcp", "calls-1", &self.server])?;
         Ok((rmcp, cost(&self.folder, &[&self.program, "call", "bench", "echo", "text=hello"])?))
+    }
+
+    /// The endpoint over that server, in a process of its own.
+    pub(crate) fn serve(&self) -> Result<Serving> {
+        let mut child = Command::new(&self.program)
+            .args(["serve", "--no-token", "--port", "0", "--json"])
+            .env("PORTCULLIS_HOME", &self.folder)
+            .env("PORTCULLIS_SECRETS", "file")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()?;
+        let output = child.stdout.take().ok_or("no pipe")?;
+        let mut serving = Serving { child, port: 0 };
+        let mut line = String::new();
+        BufReader::new(output).read_line(&mut line)?;
+        let said: serde_json::Value = serde_json::from_str(&line)?;
+        serving.port = said["port"].as_u64().ok_or("no port")?;
+        Ok(serving)
+    }
+}
+
+/// An endpoint that runs.
+pub(crate) struct Serving {
+    child: Child,
+    pub(crate) port: u64,
+}
+
+impl Serving {
+    /// Its memory in use, in MB, as Linux counts it.
+    pub(crate) fn memory(&self) -> Result<f64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
+        let line = status.lines().find(|line| line.starts_with("VmRSS:")).ok_or("no VmRSS")?;
+        Ok(line.split_whitespace().nth(1).ok_or("no number")?.parse::<f64>()? / 1024.0)
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
