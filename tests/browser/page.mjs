@@ -97,10 +97,10 @@ const said = await new Promise((resolve, reject) => {
       request.on("data", (chunk) => (body += chunk));
       request.on("end", () => {
         response.end();
-        chromium.kill();
         page.close();
         page.closeAllConnections();
-        resolve(JSON.parse(body));
+        chromium.once("exit", () => resolve(JSON.parse(body)));
+        chromium.kill();
       });
     } else {
       response.setHeader("Content-Type", "text/html");

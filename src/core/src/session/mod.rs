@@ -17,6 +17,7 @@ mod log;
 mod message;
 mod methods;
 mod monitor;
+mod pace;
 mod peer;
 mod request;
 mod waiter;
@@ -43,6 +44,7 @@ pub use handshake::Lifecycle;
 pub use incoming::{ListKind, SessionEvent};
 pub use log::LogLevel;
 pub use methods::Completed;
+pub use pace::Pace;
 pub use waiter::Waiter;
 
 use self::{incoming::Incoming, listen::Listener, monitor::Monitor, peer::Peer};

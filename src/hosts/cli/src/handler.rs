@@ -3,16 +3,12 @@
 //! Every question says which server asks, and its words are shown as its words. A page is shown and never
 //! opened. Nobody has to answer: an empty answer to something that is needed declines.
 
-use std::{
-    collections::HashMap,
-    sync::{Mutex, PoisonError},
-    time::{Duration, Instant},
-};
+use std::time::Duration;
 
 use portcullis::{
     async_trait,
     display::{escape, quote},
-    session::{ClientHandler, Offers, Refusal, RequestKind, ServerRequest},
+    session::{ClientHandler, Offers, Pace, Refusal, RequestKind, ServerRequest},
 };
 use serde_json::{Map, Value, json};
 
@@ -29,26 +25,14 @@ const FIELDS: usize = 32;
 pub struct AsksForms {
     terminal: Terminal,
     output: Output,
-    asked: Mutex<HashMap<String, Vec<Instant>>>,
+    pace: Pace,
 }
 
 impl AsksForms {
     /// At this terminal.
     #[must_use]
     pub fn new(terminal: Terminal, output: Output) -> Self {
-        Self { terminal, output, asked: Mutex::default() }
-    }
-
-    /// Whether the server asked too much of late; if not, it did once more.
-    fn is_too_much(&self, server: &str) -> bool {
-        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
-        let asked = asked.entry(server.to_owned()).or_default();
-        asked.retain(|at| at.elapsed() < WINDOW);
-        let too_much = asked.len() >= QUESTIONS;
-        if !too_much {
-            asked.push(Instant::now());
-        }
-        too_much
+        Self { terminal, output, pace: Pace::new(QUESTIONS, WINDOW) }
     }
 
     async fn ask(&self, prompt: &str) -> Result<String, Refusal> {
@@ -135,9 +119,7 @@ impl ClientHandler for AsksForms {
         if request.kind != RequestKind::Elicitation {
             return Err(Refusal::NotOffered);
         }
-        if self.is_too_much(&request.server) {
-            return Err(Refusal::Denied("too many questions in a minute".to_owned()));
-        }
+        self.pace.ask(&request.server)?;
         let params: Value = serde_json::from_str(&request.params).unwrap_or_default();
         self.output.note(&format!("\nthe server {} asks you:", quote(&request.server)));
         self.output.note(&their_words(params["message"].as_str().unwrap_or_default()));
@@ -192,13 +174,5 @@ mod tests {
         ] {
             assert_eq!(value(&property, answer), expected, "{property} {answer}");
         }
-    }
-
-    #[test]
-    fn s30_a_server_that_asks_too_much_is_refused_and_others_are_not() {
-        let output = Output::new(false);
-        let handler = AsksForms::new(Terminal::assumed(output), output);
-        assert!((0..QUESTIONS).all(|_| !handler.is_too_much("one")));
-        assert!(handler.is_too_much("one") && !handler.is_too_much("other"));
     }
 }

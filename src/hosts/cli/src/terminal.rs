@@ -60,12 +60,6 @@ impl Terminal {
     pub fn here(output: Output) -> Option<Self> {
         (io::stdin().is_terminal() && io::stderr().is_terminal()).then_some(Self { output })
     }
-
-    #[cfg(test)]
-    pub(crate) fn assumed(output: Output) -> Self {
-        Self { output }
-    }
-
     /// One line, without what surrounds it; empty at the end of input.
     ///
     /// Dropping the future stops waiting; what is typed then answers whatever is asked next, unless it was typed

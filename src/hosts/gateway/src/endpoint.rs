@@ -3,9 +3,10 @@
 use std::{
     hash::RandomState,
     sync::{Arc, Weak},
+    time::Duration,
 };
 
-use portcullis::{Gate, GateError};
+use portcullis::{Gate, GateError, session::Pace};
 
 use crate::{
     changes::Changes,
@@ -22,6 +23,10 @@ pub struct EndpointOptions {
     /// may be a program.
     pub ask_in_client: bool,
 }
+
+/// How often one server may ask clients of one endpoint, within [`ASKED_WITHIN`].
+const ASKED: usize = 60;
+const ASKED_WITHIN: Duration = Duration::from_secs(60);
 
 /// What an endpoint is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,6 +68,8 @@ pub(crate) struct Endpoint {
     pub(crate) offer: Offer,
     pub(crate) options: EndpointOptions,
     pub(crate) suspended: Suspended,
+    /// How often servers may ask its clients.
+    pub(crate) pace: Pace,
     pub(crate) changes: Arc<Changes>,
     /// Of the names of clients, to tell them apart.
     pub(crate) hasher: RandomState,
@@ -81,6 +88,7 @@ impl Endpoint {
             of,
             options,
             suspended: Suspended::default(),
+            pace: Pace::new(ASKED, ASKED_WITHIN),
             changes: Arc::default(),
             hasher: RandomState::new(),
         })

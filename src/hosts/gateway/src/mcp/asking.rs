@@ -78,6 +78,7 @@ impl ClientHandler for AsksClient {
     }
 
     async fn answer(&self, request: ServerRequest) -> Result<String, Refusal> {
+        self.client.endpoint.pace.ask(&request.server)?;
         let answer = self.client.ask(&self.on, request.kind.method(), &labelled(&request)).await;
         answer.map_err(|error| match error.code {
             RpcError::METHOD_NOT_FOUND => Refusal::NotOffered,

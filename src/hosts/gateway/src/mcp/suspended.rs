@@ -94,6 +94,7 @@ impl ClientHandler for Suspends {
     }
 
     async fn answer(&self, request: ServerRequest) -> Result<String, Refusal> {
+        self.client.endpoint.pace.ask(&request.server)?;
         let gone = |()| Refusal::Denied("the client went away".to_owned());
         let (answer, answered) = oneshot::channel();
         self.events.send(Event::Asks(request, answer)).await.map_err(|_| gone(()))?;
