@@ -9,8 +9,7 @@ use portcullis::{
         io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader},
     },
 };
-use portcullis_gateway::{EndpointOptions, Gateway};
-use portcullis_harness::Harness;
+use portcullis_gateway::Gateway;
 use portcullis_projects::ProjectOptions;
 
 use super::{
@@ -18,7 +17,7 @@ use super::{
     http::{open, request},
     newer,
 };
-use crate::common::{limits, within};
+use crate::common::within;
 
 #[tokio::test]
 async fn r24_changed_resources_and_prompts_are_told_too_each_once() {
@@ -95,42 +94,6 @@ async fn c7_words_for_a_log_and_all_progress_come_before_the_result() {
     assert_eq!(told().await, [vec![words], progress].concat());
     let wrong = endpoint.ask(&session, "logging/setLevel", json!({"level": "loud"})).await;
     assert_eq!(wrong["error"]["code"], -32_602);
-}
-
-#[tokio::test]
-async fn b4_a_client_may_be_asked_for_the_decision_where_a_person_switched_that_on() {
-    let server = FakeServer::new();
-    let host = Harness::new().server("fake", &server).waits().limits(limits()).start().await.unwrap();
-    host.make_ready("fake").await.unwrap();
-    let endpoint = Endpoint::new(host, EndpointOptions { ask_in_client: true }).await;
-    let session = endpoint.session("client", json!({"elicitation": {}})).await;
-    let headers = [("Mcp-Session-Id", session.as_str())];
-    let decide = async |content: Value| {
-        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call(r#"{"text":"x"}"#)});
-        let mut coming = within(open(endpoint.port, &endpoint.message(&headers, &body))).await.head().await;
-        let asked = within(coming.event()).await;
-        let words = asked["params"]["message"].as_str().unwrap().to_owned();
-        assert!(words.contains("\"echo\"") && words.contains(r#"{"text":"x"}"#), "{words}");
-        let told = json!({"jsonrpc": "2.0", "id": asked["id"], "result": content});
-        assert_eq!(endpoint.post(&headers, &told).await.status, 202);
-        within(coming.event()).await["result"].clone()
-    };
-    let denied = decide(json!({"action": "accept", "content": {"decision": "deny"}})).await;
-    assert_eq!(denied["isError"], true);
-    assert_eq!(decide(json!({"action": "decline"})).await["isError"], true);
-    assert!(server.calls().is_empty());
-    let allowed = decide(json!({"action": "accept", "content": {"decision": "once"}})).await;
-    assert_eq!(allowed["content"][0]["text"], "x");
-    assert_eq!(server.calls().len(), 1);
-    // A form that is left decides nothing: somebody else still may.
-    let body = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call(r#"{"text":"y"}"#)});
-    let mut coming = within(open(endpoint.port, &endpoint.message(&headers, &body))).await.head().await;
-    let asked = within(coming.event()).await;
-    let left = json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"action": "cancel"}});
-    assert_eq!(endpoint.post(&headers, &left).await.status, 202);
-    let question = endpoint.question().await;
-    endpoint.answer(&question.id, portcullis::approval::Answer::Once);
-    assert_eq!(within(coming.event()).await["result"]["content"][0]["text"], "y");
 }
 
 #[tokio::test]

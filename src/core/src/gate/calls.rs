@@ -1,10 +1,6 @@
 //! A call on its way: known, trusted, enabled, as last seen, approved, sent once, written down.
 
-use std::{
-    collections::HashSet,
-    sync::{Arc, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use tokio::time::{Instant, timeout};
 
@@ -14,11 +10,11 @@ use crate::{
         Answer, Approver, ApproverError, Call, Decision, PendingCall, Question, Ticket, TicketError, Verdict, allowed,
         question::Asked,
     },
-    audit::{AuditError, AuditEvent, AuditLine},
+    audit::{AuditEvent, AuditLine},
     limits,
     raw::RawResult,
     session::{CallOutcome, Continuation, Session, SessionError},
-    store::{Grant, State},
+    store::State,
 };
 
 /// What a request came to.
@@ -395,95 +391,6 @@ impl Gate {
         self.wait(waiting, asking).await
     }
 
-    /// All remembered grants, with their server.
-    ///
-    /// # Errors
-    ///
-    /// What the store says.
-    pub async fn grants(&self) -> Result<Vec<(String, Grant)>, GateError> {
-        let state = self.state().await?;
-        let of = |name: &str| {
-            state.runtime(name).grants.iter().map(|grant| (name.to_owned(), grant.clone())).collect::<Vec<_>>()
-        };
-        Ok(state.definitions.iter().flat_map(|definition| of(definition.name())).collect())
-    }
-
-    /// The newest `limit` lines of the trail, newest last.
-    ///
-    /// # Errors
-    ///
-    /// [`GateError::Audit`].
-    pub async fn trail(&self, limit: usize) -> Result<Vec<AuditLine>, GateError> {
-        self.0.flush();
-        let audit = self.0.parts.audit.clone();
-        // Reading some megabytes is not for a thread that others wait for.
-        let read = tokio::task::spawn_blocking(move || audit.newest(limit)).await;
-        Ok(read.map_err(|error| AuditError::Failed { problem: error.to_string() })??)
-    }
-
-    /// Takes a grant back.
-    ///
-    /// # Errors
-    ///
-    /// [`GateError::UnknownGrant`], or what the store says.
-    pub async fn revoke(&self, id: &str) -> Result<(), GateError> {
-        let grants = self.grants().await?;
-        let Some((server, grant)) = grants.into_iter().find(|(_, grant)| grant.id == id) else {
-            return Err(GateError::UnknownGrant { id: id.to_owned() });
-        };
-        self.decide(&server, |runtime| runtime.grants.retain(|other| other.id != id)).await?;
-        let line = AuditLine { tool: Some(grant.tool), ..Self::line(AuditEvent::Revoke, &server) };
-        self.record(&line)
-    }
-
-    async fn grant(&self, answer: Answer, pending: &PendingCall) -> Result<(), GateError> {
-        let tool = pending.tool();
-        match answer {
-            Answer::UntilHostEnds => {
-                let key = (pending.fingerprint(), tool.name().to_owned(), tool.pin(), pending.call().caller.clone());
-                self.granted().insert(key);
-            }
-            Answer::Always | Answer::AlwaysForCaller => {
-                let key = self.key().await?;
-                let grant = Grant {
-                    id: grant_id()?,
-                    tool: tool.name().to_owned(),
-                    pin: tool.pin(),
-                    caller: (answer == Answer::AlwaysForCaller).then(|| pending.call().caller.clone()),
-                    at: jiff::Timestamp::now().to_string(),
-                };
-                let server = pending.call().server.clone();
-                self.record(&AuditLine {
-                    tool: Some(grant.tool.clone()),
-                    caller: grant.caller.clone(),
-                    ..Self::line(AuditEvent::Grant, &server)
-                })?;
-                crate::store::change(self.store(), |state| {
-                    let runtime = state.runtime(&server);
-                    let same = find(state, &server)?.fingerprint(&key) == pending.fingerprint()
-                        && runtime.trust.is_some()
-                        && runtime.enabled_tools.get(&grant.tool) == Some(&grant.pin);
-                    if same
-                        && let Some(runtime) = state.runtime_mut(&server)
-                        && !runtime.grants.iter().any(|other| {
-                            other.tool == grant.tool && other.pin == grant.pin && other.caller == grant.caller
-                        })
-                    {
-                        runtime.grants.push(grant.clone());
-                    }
-                    Ok::<_, GateError>(())
-                })
-                .await?;
-            }
-            Answer::Once | Answer::Deny => {}
-        }
-        Ok(())
-    }
-
-    pub(super) fn granted(&self) -> std::sync::MutexGuard<'_, HashSet<super::GrantedHere>> {
-        self.0.granted.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn call_line(event: AuditEvent, pending: &PendingCall) -> AuditLine {
         let call = pending.call();
         AuditLine {
@@ -521,10 +428,4 @@ fn changed(pending: &PendingCall, what: &'static str) -> GateError {
 
 fn denied(call: &Call, reason: String) -> GateError {
     GateError::Denied { server: call.server.clone(), tool: call.tool.clone(), reason }
-}
-
-fn grant_id() -> Result<String, GateError> {
-    let mut id = [0; 4];
-    getrandom::fill(&mut id).map_err(|_| crate::store::StoreError::Random)?;
-    Ok(crate::canonical::hex(&id))
 }

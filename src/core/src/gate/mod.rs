@@ -10,6 +10,7 @@ mod context;
 mod documents;
 mod editing;
 mod error;
+mod grants;
 mod locking;
 mod own;
 mod probe;
