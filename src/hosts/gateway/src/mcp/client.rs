@@ -236,16 +236,9 @@ impl Client {
         Ok((UnderWay { client: self, id: id.to_owned() }, cancelled))
     }
 
-    /// The client takes a request back.
-    pub(crate) fn cancel(&self, params: Option<&RawValue>) {
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Cancelled<'a> {
-            #[serde(borrow)]
-            request_id: &'a RawValue,
-        }
-        let cancelled = params.and_then(|params| serde_json::from_str::<Cancelled<'_>>(params.get()).ok());
-        if let Some(cancel) = cancelled.and_then(|cancelled| self.under_way().remove(cancelled.request_id.get())) {
+    /// The client takes the request of this id back.
+    pub(crate) fn cancel(&self, id: &str) {
+        if let Some(cancel) = self.under_way().remove(id) {
             let _ = cancel.send(());
         }
     }

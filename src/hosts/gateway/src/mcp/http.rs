@@ -154,7 +154,11 @@ pub(crate) async fn post(
             // Without a session there is nothing that it could be about.
             if let Some(session) = session {
                 match client_of(sessions, Some(session)) {
-                    Ok(client) if method == "notifications/cancelled" => client.cancel(params),
+                    Ok(client) if method == "notifications/cancelled" => {
+                        if let Some(id) = message::cancelled(params) {
+                            client.cancel(id);
+                        }
+                    }
                     Ok(_) => {}
                     Err(status) => return failed(status, None, no_session(status)),
                 }

@@ -81,6 +81,18 @@ impl<'a> Message<'a> {
     }
 }
 
+/// The id of the request that a `notifications/cancelled` takes back, as it was written.
+pub(crate) fn cancelled(params: Option<&RawValue>) -> Option<&str> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Cancelled<'a> {
+        #[serde(borrow)]
+        request_id: &'a RawValue,
+    }
+    let cancelled: Cancelled<'_> = serde_json::from_str(params?.get()).ok()?;
+    Some(cancelled.request_id.get())
+}
+
 fn is_id(id: &RawValue) -> bool {
     let text = id.get();
     let is_number = !text.is_empty() && text.trim_start_matches('-').bytes().all(|byte| byte.is_ascii_digit());

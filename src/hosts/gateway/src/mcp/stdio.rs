@@ -10,7 +10,6 @@ use futures::{
     stream::{FuturesUnordered, StreamExt as _},
 };
 use portcullis::limits::Limits;
-use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader},
@@ -98,8 +97,8 @@ impl Pipe {
                 None
             }
             Ok(Message::Notification { method, params }) => {
-                if method == "notifications/cancelled" {
-                    self.cancel(params);
+                if let Some(id) = message::cancelled(params).filter(|_| method == "notifications/cancelled") {
+                    self.cancel(id);
                 }
                 None
             }
@@ -144,17 +143,10 @@ impl Pipe {
         })
     }
 
-    /// The client takes a request back.
-    fn cancel(&self, params: Option<&RawValue>) {
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Cancelled<'a> {
-            #[serde(borrow)]
-            request_id: &'a RawValue,
-        }
-        let cancelled = params.and_then(|params| serde_json::from_str::<Cancelled<'_>>(params.get()).ok());
-        let of = cancelled.and_then(|cancelled| locked(&self.requests).get(cancelled.request_id.get()).cloned());
-        of.unwrap_or_else(|| self.session.clone()).cancel(params);
+    /// The client takes the request of this id back.
+    fn cancel(&self, id: &str) {
+        let of = locked(&self.requests).get(id).cloned();
+        of.unwrap_or_else(|| self.session.clone()).cancel(id);
     }
 }
 
