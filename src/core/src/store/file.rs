@@ -264,8 +264,7 @@ impl ToolCache for FileStore {
         self.make_folder(&self.folder.join("tools"))?;
         // Texts and raw JSON always have a form.
         let bytes = serde_json::to_vec(tools).unwrap_or_default();
-        // A cache: the old tools need not come back when the folder does not reach the disk.
-        let saved = disk::replace(&*self.disk, &path, &bytes, None);
+        let saved = disk::replace_cached(&*self.disk, &path, &bytes);
         drop(lock);
         saved
     }

@@ -123,8 +123,9 @@ async fn r2_a_save_creates_writes_syncs_renames_and_syncs_the_folder() {
     assert_eq!(*disk.calls.lock().unwrap(), ORDER);
     disk.fail(0..0, io::ErrorKind::Other);
     let fingerprint = server("a", "run").fingerprint(&store.key().await.unwrap());
+    // Known tools can be had again, and every start of a server saves some: they wait for no disk.
     store.save(fingerprint, &CachedTools::default()).await.unwrap();
-    assert_eq!(*disk.calls.lock().unwrap(), ORDER);
+    assert_eq!(*disk.calls.lock().unwrap(), ["create", "write", "rename"]);
 }
 
 #[tokio::test]
