@@ -1,26 +1,26 @@
 //! The endpoint: one gate for every MCP client.
 
 mod asking;
+mod connections;
 mod groups;
 mod http;
 mod load;
+mod management;
+mod offer;
+mod pipes;
 mod told;
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use portcullis::{
     approval::Answer,
-    gate::Choice,
     secret::Secret,
     serde_json::{Value, json},
     session::{ClientHandler, Offers, Refusal, ServerRequest},
-    testing::{FakeServer, RAW_RESULT, Reply},
+    testing::FakeServer,
     tokio::{self, sync::oneshot, task::JoinHandle},
 };
-use portcullis_gateway::{
-    EndpointOptions, Gateway, GatewayParts, Guard, ListenError, Listeners, Tokens,
-    manage::{self, Grade, ManagementClient, operations},
-};
+use portcullis_gateway::{EndpointOptions, Gateway, GatewayParts, Guard, Listeners, Tokens, manage::ManagementClient};
 use portcullis_harness::{Harness, Host};
 use portcullis_projects::ProjectOptions;
 
@@ -55,6 +55,10 @@ struct Endpoint {
 
 impl Endpoint {
     async fn new(host: Host, options: EndpointOptions) -> Self {
+        Self::at(Listeners::loopback(0).unwrap(), host, options)
+    }
+
+    fn at(listeners: Listeners, host: Host, options: EndpointOptions) -> Self {
         let gateway = Gateway::new(GatewayParts {
             gate: host.gate().clone(),
             tokens: Tokens { mcp: Some(Secret::new(TOKEN)), management: Secret::new(MANAGEMENT) },
@@ -62,7 +66,6 @@ impl Endpoint {
             projects: ProjectOptions::default(),
             options,
         });
-        let listeners = Listeners::loopback(0).unwrap();
         let port = listeners.port();
         let (end, ended) = oneshot::channel::<()>();
         let router = gateway.router();
@@ -149,31 +152,6 @@ fn call(arguments: &str) -> Value {
 }
 
 #[tokio::test]
-async fn c7_known_tools_answer_before_any_server_has_started_and_results_stay_as_they_are() {
-    let server = FakeServer::new();
-    let endpoint = Endpoint::of(&server).await;
-    endpoint.host.gate().disconnect("fake").await;
-    server.forget();
-    let session = endpoint.session("client", json!({})).await;
-    let tools = endpoint.ask(&session, "tools/list", json!({})).await;
-    let names: Vec<_> = tools["result"]["tools"].as_array().unwrap().iter().map(|tool| tool["name"].clone()).collect();
-    assert_eq!(names, ["fake__echo", "fake__raw"]);
-    assert_eq!(server.started(), 0);
-
-    endpoint.host.gate().set_mode("fake", portcullis::store::Mode::Allow).await.unwrap();
-    server.on("tools/call", |_| Reply::Result(RAW_RESULT.to_owned()));
-    let body = r#"{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"fake__raw","arguments":{ "n":1e400,"m":-0 }}}"#;
-    let authorization = format!("Bearer {TOKEN}");
-    let headers = [("Authorization", authorization.as_str()), ("Mcp-Session-Id", session.as_str())];
-    let answer = within(raw(endpoint.port, &request("POST", "/mcp", endpoint.port, &headers, body))).await;
-    assert_eq!(answer.body, format!(r#"{{"jsonrpc":"2.0","id":"a","result":{RAW_RESULT}}}"#));
-    assert_eq!(server.calls(), [r#"{ "n":1e400,"m":-0 }"#]);
-    assert_eq!(answer.header("content-type").unwrap(), "application/json");
-    let unknown = endpoint.ask(&session, "tools/call", json!({"name": "fake__nothing"})).await;
-    assert_eq!(unknown["error"]["code"], -32_602);
-}
-
-#[tokio::test]
 async fn b4_a_call_waits_for_an_answer_from_elsewhere_and_the_client_is_told_so() {
     let server = FakeServer::new();
     let endpoint = Endpoint::of(&server).await;
@@ -256,257 +234,4 @@ async fn a_client_that_goes_away_or_takes_its_call_back_withdraws_the_question()
     assert_eq!(answer.json()["error"]["code"], -32_800);
     gone().await;
     assert!(server.calls().is_empty());
-}
-
-#[tokio::test]
-async fn s46_s47_whoever_may_not_ask_reaches_nothing() {
-    let server = FakeServer::new();
-    let endpoint = Endpoint::of(&server).await;
-    let port = endpoint.port;
-    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).to_string();
-    let good = format!("Bearer {TOKEN}");
-    let own = format!("http://localhost:{port}");
-    for (headers, path, expected) in [
-        (vec![("Authorization", good.as_str()), ("Host", "evil.com")], "/mcp", 403),
-        (vec![("Authorization", &good), ("Origin", "http://evil.com")], "/mcp", 403),
-        (vec![("Authorization", &good), ("Origin", "null")], "/mcp", 403),
-        (vec![("Authorization", &good), ("Content-Type", "text/plain")], "/mcp", 415),
-        (vec![], "/mcp", 401),
-        (vec![("Authorization", "Bearer mcp-token-of-the-tes")], "/mcp", 401),
-        (vec![], &format!("/mcp?token={TOKEN}"), 401),
-        (vec![("Authorization", &good)], "/api/v1/servers", 401),
-        (vec![("Authorization", &good)], "/groups/web/mcp", 401),
-        // It comes in, without a session.
-        (vec![("Authorization", &good), ("Origin", &own)], "/mcp", 400),
-    ] {
-        let answer = within(raw(port, &request("POST", path, port, &headers, &body))).await;
-        assert_eq!(answer.status, expected, "{headers:?} {path}");
-        assert!(!answer.head.to_lowercase().contains("access-control"), "{}", answer.head);
-    }
-    let options = within(raw(port, &request("OPTIONS", "/mcp", port, &[("Authorization", &good)], ""))).await;
-    assert_eq!(options.status, 403);
-    for path in ["/health", "/ready"] {
-        let answer = within(raw(port, &request("GET", path, port, &[("Host", "evil.com")], ""))).await;
-        assert_eq!(answer.status, 403, "{path}");
-    }
-    let health = within(raw(port, &request("GET", "/health", port, &[], ""))).await;
-    assert_eq!((health.status, health.body.as_str()), (200, ""));
-    assert_eq!(within(raw(port, &request("GET", "/ready", port, &[], ""))).await.status, 401);
-    let ready = within(raw(port, &request("GET", "/ready", port, &[("Authorization", &good)], ""))).await;
-    assert_eq!(ready.json()["servers"][0]["name"], "fake");
-}
-
-#[tokio::test]
-async fn s54_many_clients_with_equal_ids_each_see_their_own_answers() {
-    let server = FakeServer::new();
-    let endpoint = Endpoint::of(&server).await;
-    endpoint.host.gate().set_mode("fake", portcullis::store::Mode::Allow).await.unwrap();
-    let clients = (0..50).map(|client| {
-        let endpoint = &endpoint;
-        async move {
-            let session = endpoint.session(&format!("client {client}"), json!({})).await;
-            for round in 0..8 {
-                let text = format!("{client}-{round}");
-                let answer = endpoint.ask(&session, "tools/call", call(&json!({"text": text}).to_string())).await;
-                assert_eq!(answer["result"]["content"][0]["text"], text.as_str());
-            }
-        }
-    });
-    portcullis::futures::future::join_all(clients).await;
-    assert_eq!(server.calls().len(), 400);
-}
-
-#[tokio::test]
-async fn s55_what_is_too_large_or_too_deep_is_refused() {
-    let server = FakeServer::new();
-    let endpoint = Endpoint::of(&server).await;
-    let good = format!("Bearer {TOKEN}");
-    let headers = [("Authorization", good.as_str())];
-    let sent = async |body: &str| {
-        within(raw(endpoint.port, &request("POST", "/mcp", endpoint.port, &headers, body))).await.status
-    };
-    let padded =
-        |length: usize| format!(r#"{{"jsonrpc":"2.0","method":"n","params":{{"a":"{}"}}}}"#, "x".repeat(length - 48));
-    assert_eq!(padded(4 << 20).len(), 4 << 20);
-    assert_eq!(sent(&padded(4 << 20)).await, 202);
-    assert_eq!(sent(&padded((4 << 20) + 1)).await, 413);
-    assert_eq!(sent(&format!("{}{}", "[".repeat(200), "]".repeat(200))).await, 400);
-    let many: Vec<(String, String)> = (0..10_000).map(|n| (format!("X-{n}"), "1".to_owned())).collect();
-    let many: Vec<(&str, &str)> = many.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-    let answer = within(raw(endpoint.port, &request("GET", "/health", endpoint.port, &many, ""))).await;
-    assert!(matches!(answer.status, 0 | 431), "{}", answer.status);
-    // Others are served as before.
-    endpoint.session("client", json!({})).await;
-}
-
-#[tokio::test]
-async fn r24_a_change_of_the_offered_tools_is_told_once() {
-    let server = FakeServer::new();
-    let endpoint = Endpoint::of(&server).await;
-    let session = endpoint.session("client", json!({})).await;
-    let good = format!("Bearer {TOKEN}");
-    let headers =
-        [("Authorization", good.as_str()), ("Mcp-Session-Id", session.as_str()), ("Accept", "text/event-stream")];
-    let get = request("GET", "/mcp", endpoint.port, &headers, "");
-    let mut coming = within(open(endpoint.port, &get)).await.head().await;
-    let off = Some(Choice::Named(vec!["raw".to_owned()]));
-    endpoint.host.gate().select("fake", None, off).await.unwrap();
-    let told = within(coming.event()).await;
-    assert_eq!(told, json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}));
-    let more = tokio::time::timeout(Duration::from_millis(1200), coming.event()).await;
-    assert!(more.is_err(), "{more:?}");
-}
-
-#[tokio::test]
-async fn c7_a_dead_server_hurts_no_other() {
-    let (dead, fake) = (FakeServer::new(), FakeServer::new());
-    for server in [&dead, &fake] {
-        server.on("resources/list", |_| Reply::Result(r#"{"resources":[{"uri":"file:///a","name":"a"}]}"#.into()));
-        server.on("resources/read", |request| {
-            Reply::Result(json!({"contents": [{"uri": "file:///a", "text": request.params}]}).to_string())
-        });
-    }
-    let host = Harness::new().server("dead", &dead).server("fake", &fake).limits(limits()).start().await.unwrap();
-    host.make_ready("dead").await.unwrap();
-    host.make_ready("fake").await.unwrap();
-    let endpoint = Endpoint::new(host, EndpointOptions::default()).await;
-    let session = endpoint.session("client", json!({})).await;
-    let uris = async || {
-        let listed = endpoint.ask(&session, "resources/list", json!({})).await;
-        let listed = listed["result"]["resources"].as_array().unwrap().clone();
-        listed.iter().map(|item| item["uri"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
-    };
-    assert_eq!(uris().await, ["mcp+dead:file:///a", "mcp+fake:file:///a"]);
-    // What both have is read by the name that says whose it is.
-    let plain = endpoint.ask(&session, "resources/read", json!({"uri": "file:///a"})).await;
-    assert_eq!(plain["error"]["code"], -32_002);
-    dead.on("initialize", |_| Reply::Crash(1));
-    dead.on("resources/list", |_| Reply::Crash(1));
-    assert_eq!(uris().await, ["mcp+fake:file:///a"]);
-    let read = endpoint.ask(&session, "resources/read", json!({"uri": "mcp+fake:file:///a"})).await;
-    assert!(read["result"]["contents"][0]["text"].as_str().unwrap().contains(r#""uri":"file:///a""#), "{read}");
-    let plain = endpoint.ask(&session, "resources/read", json!({"uri": "file:///a"})).await;
-    assert_eq!(plain["result"]["contents"][0]["uri"], "file:///a");
-}
-
-#[tokio::test]
-async fn c7_one_server_alone_has_its_own_names() {
-    let (fake, other) = (FakeServer::new(), FakeServer::new());
-    for server in [&fake, &other] {
-        server.on("resources/list", |_| Reply::Result(r#"{"resources":[{"uri":"file:///a","name":"a"}]}"#.into()));
-        server
-            .on("resources/read", |request| Reply::Result(json!({"contents": [], "got": request.params}).to_string()));
-    }
-    let host = Harness::new().server("fake", &fake).server("other", &other).limits(limits()).start().await.unwrap();
-    host.make_ready("fake").await.unwrap();
-    host.make_ready("other").await.unwrap();
-    host.gate().set_mode("fake", portcullis::store::Mode::Allow).await.unwrap();
-    let endpoint = Endpoint::new(host, EndpointOptions::default()).await;
-    let authorization = format!("Bearer {TOKEN}");
-    let ask = async |path: &str, method: &str, params: Value| {
-        let headers = [
-            ("Authorization", authorization.as_str()),
-            ("MCP-Protocol-Version", "2026-07-28"),
-            ("Mcp-Method", method),
-            ("Mcp-Name", params["name"].as_str().or(params["uri"].as_str()).unwrap_or("")),
-        ];
-        let body = newer(method, params.clone(), &json!({})).to_string();
-        within(raw(endpoint.port, &request("POST", path, endpoint.port, &headers, &body))).await
-    };
-    let own = "/servers/fake/mcp";
-    let tools = ask(own, "tools/list", json!({})).await.json();
-    let names: Vec<_> = tools["result"]["tools"].as_array().unwrap().iter().map(|tool| tool["name"].clone()).collect();
-    assert_eq!(names, ["echo", "raw"]);
-    let called = ask(own, "tools/call", json!({"name": "echo", "arguments": {"text": "x"}})).await.json();
-    assert_eq!(called["result"]["content"][0]["text"], "x");
-    let listed = ask(own, "resources/list", json!({})).await.json();
-    assert_eq!(listed["result"]["resources"][0]["uri"], "file:///a");
-    let read = ask(own, "resources/read", json!({"uri": "file:///b"})).await.json();
-    assert!(read["result"]["got"].as_str().unwrap().contains(r#""uri":"file:///b""#), "{read}");
-    assert!(other.requests("resources/read").is_empty());
-    // Off or unknown, it is not there; without the token nobody learns even that.
-    endpoint.host.gate().disable("fake").await.unwrap();
-    for path in [own, "/servers/none/mcp"] {
-        assert_eq!(ask(path, "tools/list", json!({})).await.status, 404);
-        let answer = within(raw(endpoint.port, &request("POST", path, endpoint.port, &[], "{}"))).await;
-        assert_eq!(answer.status, 401);
-    }
-}
-
-#[tokio::test]
-async fn c1_a_taken_port_names_its_owner_and_is_free_at_the_end_with_calls_in_flight() {
-    let server = FakeServer::new();
-    let mut endpoint = Endpoint::of(&server).await;
-    let port = endpoint.port;
-    match Listeners::loopback(port) {
-        Err(ListenError::Taken { port: taken, owner }) => {
-            assert_eq!(taken, port);
-            #[cfg(target_os = "linux")]
-            assert!(owner.unwrap().contains(&format!("process {}", std::process::id())));
-            #[cfg(not(target_os = "linux"))]
-            drop(owner);
-        }
-        other => panic!("{other:?}"),
-    }
-    let session = endpoint.session("client", json!({})).await;
-    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call("{}")});
-    let _coming = open(port, &endpoint.message(&[("Mcp-Session-Id", &session)], &body)).await;
-    endpoint.question().await;
-    drop(endpoint.end.take());
-    within(&mut endpoint.serving).await.unwrap();
-    within(endpoint.host.gate().close()).await;
-    assert_eq!(Listeners::loopback(port).unwrap().port(), port);
-    assert!(server.calls().is_empty());
-}
-
-#[tokio::test]
-async fn c6_every_operation_is_a_route_that_the_management_token_alone_opens() {
-    let server = FakeServer::new();
-    let endpoint = Endpoint::of(&server).await;
-    let described = manage::document();
-    for operation in operations() {
-        let verb = format!("{:?}", operation.verb);
-        let path = operation.path.replace("{name}", "fake").replace("{id}", "none").replace("{kind}", "secret");
-        let path = format!("{}{path}", manage::ROOT);
-        for token in ["", TOKEN] {
-            let authorization = format!("Bearer {token}");
-            let headers = [("Authorization", authorization.as_str())];
-            let answer =
-                within(raw(endpoint.port, &request(&verb.to_uppercase(), &path, endpoint.port, &headers, "{}"))).await;
-            assert_eq!((answer.status, answer.body.as_str()), (401, ""), "{}", operation.id);
-        }
-        let entry = &described["paths"][format!("{}{}", manage::ROOT, operation.path)][verb.to_lowercase()];
-        assert_eq!(entry["operationId"], operation.id);
-        assert!(operation.tool.is_none() || operation.grade != Grade::Dangerous, "{}", operation.id);
-        let help = std::process::Command::new(crate::cli::portcullis()).args([operation.command, "--help"]).output();
-        assert!(help.unwrap().status.success(), "{}", operation.command);
-    }
-    let client = endpoint.management();
-    let servers = client.run("servers.list", json!({})).await.unwrap();
-    assert!(servers.contains(r#""name":"fake""#));
-    let error = client.run("servers.show", json!({"name": "a/b?c"})).await.unwrap_err();
-    assert_eq!((error.class.as_str(), error.code.as_str()), ("unknown", "unknown-server"));
-    let error = client.run("servers.enable", json!({"name": "fake", "more": 1})).await.unwrap_err();
-    assert_eq!(error.class, "usage");
-    let begun = client.run("calls.start", json!({"server": "fake", "tool": "echo", "arguments": r#"{"text":"x"}"#}));
-    let begun: Value = portcullis::serde_json::from_str(&begun.await.unwrap()).unwrap();
-    let id = begun["question"]["id"].as_str().unwrap();
-    client.run("approvals.answer", json!({"id": id, "answer": "once"})).await.unwrap();
-    let done = within(client.run("calls.wait", json!({"id": id}))).await.unwrap();
-    assert!(done.contains(r#""text":"x""#), "{done}");
-    let trail = client.run("audit.list", json!({"lines": 2})).await.unwrap();
-    let trail: Value = portcullis::serde_json::from_str(&trail).unwrap();
-    let events: Vec<_> = trail.as_array().unwrap().iter().map(|line| line["event"].as_str().unwrap()).collect();
-    assert_eq!(events, ["answer", "call"]);
-    let secret = json!({"kind": "secret", "name": "KEY", "value": "s3cret"});
-    client.run("secrets.set", secret).await.unwrap();
-    let secrets = client.run("secrets.list", json!({})).await.unwrap();
-    assert!(secrets.contains("KEY") && !secrets.contains("s3cret"), "{secrets}");
-    let error = client.run("secrets.set", json!({"kind": "secret", "name": "KEY", "value": ["s3cret"]})).await;
-    assert!(!format!("{:?}", error.unwrap_err()).contains("s3cret"));
-    client.run("secrets.remove", json!({"kind": "secret", "name": "KEY"})).await.unwrap();
-    assert_eq!(
-        client.run("secrets.remove", json!({"kind": "secret", "name": "KEY"})).await.unwrap_err().class,
-        "unknown"
-    );
 }

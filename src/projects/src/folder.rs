@@ -3,6 +3,7 @@
 use std::{
     io::{self, Read as _, Write as _},
     path::{Component, Path},
+    sync::atomic::{AtomicU64, Ordering},
 };
 
 use cap_std::{
@@ -46,7 +47,15 @@ impl Folder {
                 return Err(ProjectError::Secret(why));
             }
         }
-        let text = self.text(path)?;
+        // What the name led to a moment ago is what is given out, and nothing that stands there by now.
+        let file = self.file(&real)?;
+        let opened = file.metadata().map_err(|error| failed(error, "read"))?;
+        let now = self.0.symlink_metadata(&real).map_err(|error| failed(error, "read"))?;
+        let again = self.0.canonicalize(&real).map_err(|error| failed(error, "read"))?;
+        if !is_same(&opened, &now) || again != real {
+            return Err(ProjectError::NotFound);
+        }
+        let text = text_of(file)?;
         match secrets::by_content(&text) {
             Some(why) if !allowed.has(&real) => Err(ProjectError::Secret(why)),
             _ => Ok(text),
@@ -55,14 +64,7 @@ impl Folder {
 
     /// The text of a file, whatever it is called.
     pub(crate) fn text(&self, path: &str) -> Result<String, ProjectError> {
-        let file = self.file(relative(path)?)?;
-        let mut bytes = Vec::new();
-        let limit = FILE_BYTES;
-        file.take(limit + 1).read_to_end(&mut bytes).map_err(|error| failed(error, "read"))?;
-        if bytes.len() as u64 > limit {
-            return Err(ProjectError::TooLong { limit });
-        }
-        String::from_utf8(bytes).ok().filter(|text| !text.contains('\0')).ok_or(ProjectError::NotText)
+        text_of(self.file(relative(path)?)?)
     }
 
     /// A regular file, opened without waiting for anybody: a pipe without a writer would wait for ever.
@@ -104,22 +106,55 @@ impl Folder {
         names
     }
 
-    /// Writes a file whole or not at all, and the folder that it is in.
-    pub(crate) fn write(&self, folder: &str, name: &str, text: &str) -> Result<(), ProjectError> {
+    /// Writes a file whole or not at all, and the folder that it is in; not at all, and false, where `is_due` says so
+    /// at the last moment.
+    pub(crate) fn write(
+        &self,
+        folder: &str,
+        name: &str,
+        text: &str,
+        is_due: impl FnOnce() -> Result<bool, ProjectError>,
+    ) -> Result<bool, ProjectError> {
         let written = |error| failed(error, "written");
         self.0.create_dir_all(folder).map_err(written)?;
         let folder = self.0.open_dir(folder).map_err(written)?;
-        let beside = format!(".{name}.portcullis-tmp");
-        // What was left behind by a process that was killed.
-        let _ = folder.remove_file(&beside);
+        // Of this one alone: two may write at one time.
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let beside =
+            format!(".{name}.{}-{}.portcullis-tmp", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
         let mut file = folder.open_with(&beside, OpenOptions::new().write(true).create_new(true)).map_err(written)?;
-        let done = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
-        let done = done.and_then(|()| folder.rename(&beside, &folder, name));
-        if done.is_err() {
+        let done = file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(written);
+        let done = done.and_then(|()| match is_due()? {
+            true => folder.rename(&beside, &folder, name).map_err(written).map(|()| true),
+            false => Ok(false),
+        });
+        if !matches!(done, Ok(true)) {
             let _ = folder.remove_file(&beside);
         }
-        done.map_err(written)
+        done
     }
+}
+
+fn text_of(file: File) -> Result<String, ProjectError> {
+    let mut bytes = Vec::new();
+    let limit = FILE_BYTES;
+    file.take(limit + 1).read_to_end(&mut bytes).map_err(|error| failed(error, "read"))?;
+    if bytes.len() as u64 > limit {
+        return Err(ProjectError::TooLong { limit });
+    }
+    String::from_utf8(bytes).ok().filter(|text| !text.contains('\0')).ok_or(ProjectError::NotText)
+}
+
+fn is_same(one: &Metadata, other: &Metadata) -> bool {
+    #[cfg(unix)]
+    let same = {
+        use cap_std::fs::MetadataExt as _;
+        (one.dev(), one.ino()) == (other.dev(), other.ino())
+    };
+    // Elsewhere an open file cannot be told from another by what the standard library says of it.
+    #[cfg(not(unix))]
+    let same = one.len() == other.len() && one.created().ok() == other.created().ok();
+    same
 }
 
 fn kind(metadata: &Metadata) -> Option<&'static str> {

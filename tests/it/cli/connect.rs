@@ -144,3 +144,51 @@ fn c6_a_file_that_cannot_be_read_or_made_is_left_alone() {
     ");
     assert_eq!(fs::read_dir(home.path(".cursor")).unwrap().count(), 1);
 }
+
+#[test]
+fn c6_an_entry_that_a_person_wrote_comes_back() {
+    let own = CURSOR.replace("\"git\":", "\"portcullis\": { \"command\": \"mine\" },\n    \"git\":");
+    let home = with_cursor(Some(&own));
+    run(&home, &["connect", "cursor", "--write"]).ends(0);
+    assert_eq!(text(&home, ".cursor/mcp.json.before-portcullis"), own);
+    // A second write does not take ours for theirs.
+    run(&home, &["connect", "cursor", "--write", "--stdio"]).ends(0);
+    assert_eq!(text(&home, ".cursor/mcp.json.before-portcullis"), own);
+    run(&home, &["disconnect", "cursor"]).ends(0);
+    assert_eq!(text(&home, ".cursor/mcp.json"), own);
+    // Also where something else changed meanwhile.
+    run(&home, &["connect", "cursor", "--write"]).ends(0);
+    let file = home.path(".cursor/mcp.json");
+    fs::write(&file, text(&home, ".cursor/mcp.json").replace("// mine", "// mine, and more")).unwrap();
+    run(&home, &["disconnect", "cursor"]).ends(0);
+    let back = text(&home, ".cursor/mcp.json");
+    assert!(back.contains("\"command\": \"mine\"") && back.contains("and more"), "{back}");
+    assert_eq!(fs::read_dir(home.path(".cursor")).unwrap().count(), 1);
+}
+
+#[test]
+fn c6_a_file_that_was_empty_or_made_twice_becomes_what_it_was() {
+    let home = with_cursor(Some(""));
+    run(&home, &["connect", "cursor", "--write"]).ends(0);
+    run(&home, &["disconnect", "cursor"]).ends(0);
+    assert_eq!(text(&home, ".cursor/mcp.json"), "");
+    fs::remove_file(home.path(".cursor/mcp.json")).unwrap();
+    run(&home, &["connect", "cursor", "--write"]).ends(0);
+    run(&home, &["connect", "cursor", "--write", "--stdio"]).ends(0);
+    run(&home, &["disconnect", "cursor"]).ends(0);
+    assert_eq!(fs::read_dir(home.path(".cursor")).unwrap().count(), 0);
+}
+
+#[cfg(unix)]
+#[test]
+fn c6_a_token_in_a_file_that_others_read_is_told() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let home = with_cursor(Some(CURSOR));
+    for (mode, told) in [(0o644, true), (0o600, false)] {
+        fs::set_permissions(home.path(".cursor/mcp.json"), fs::Permissions::from_mode(mode)).unwrap();
+        let written = run(&home, &["connect", "cursor", "--write"]).ends(0);
+        assert!(written.err.contains("the file holds the token"), "{}", written.err);
+        assert_eq!(written.err.contains("others of this machine may read it"), told, "{}", written.err);
+        run(&home, &["disconnect", "cursor"]).ends(0);
+    }
+}

@@ -1,9 +1,9 @@
 //! `serve` in one process, everything else in others.
 
 use std::{
-    io::{BufRead as _, BufReader, Read as _, Write as _},
+    io::{BufRead as _, BufReader, Lines, Read as _, Write as _},
     net::TcpStream,
-    process::{Child, Stdio},
+    process::{Child, ChildStdin, ChildStdout, ExitStatus, Stdio},
     thread::JoinHandle,
     time::{Duration, Instant},
 };
@@ -146,37 +146,99 @@ fn a11_the_command_line_uses_the_servers_of_a_running_endpoint() {
     assert_eq!(starts(), before + 2);
 }
 
+/// A client that started `serve --stdio`.
+struct Started {
+    child: Child,
+    input: Option<ChildStdin>,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+impl Started {
+    fn of(home: &Home, more: &[&str]) -> Self {
+        let mut child = home
+            .command(&[&["serve", "--stdio"], more].concat())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let input = child.stdin.take();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut client = Self { child, input, lines };
+        let hello =
+            json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}});
+        let hello = client.ask(1, "initialize", &hello);
+        assert_eq!(hello["result"]["serverInfo"]["name"], "portcullis");
+        client.say(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        client
+    }
+
+    fn say(&mut self, message: &Value) {
+        self.input.as_mut().unwrap().write_all(format!("{message}\n").as_bytes()).unwrap();
+    }
+
+    fn hear(&mut self, id: u64) -> Value {
+        loop {
+            let answer: Value = serde_json::from_str(&self.lines.next().unwrap().unwrap()).unwrap();
+            if answer["id"] == id {
+                return answer;
+            }
+        }
+    }
+
+    fn ask(&mut self, id: u64, method: &str, params: &Value) -> Value {
+        self.say(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
+        self.hear(id)
+    }
+
+    /// Closes its input; how the program ends, and what it said to a person.
+    fn ends(mut self) -> (ExitStatus, String) {
+        drop(self.input.take());
+        let mut said = String::new();
+        self.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        (self.child.wait().unwrap(), said)
+    }
+}
+
 #[test]
 fn a_client_that_only_starts_commands_is_served_over_its_pipe() {
     let home = Home::new();
     home.ready(&[], &json!({}));
     home.run(&["mode", "files", "allow"]).ends(0);
-    let client = [
-        r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#,
-        r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
-        r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"files__echo","arguments":{"text":"x"}}}"#,
-    ];
-    let mut child = home
-        .command(&["serve", "--stdio"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let mut input = child.stdin.take().unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let mut answered = |line: &str, id: u64| {
-        input.write_all(format!("{line}\n").as_bytes()).unwrap();
-        loop {
-            let answer: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
-            if answer["id"] == id {
-                return answer;
-            }
-        }
-    };
-    assert_eq!(answered(client[0], 1)["result"]["serverInfo"]["name"], "portcullis");
-    let called = answered(&format!("{}\n{}", client[1], client[2]), 2);
+    let mut client = Started::of(&home, &[]);
+    let called = client.ask(2, "tools/call", &json!({"name": "files__echo", "arguments": {"text": "x"}}));
     assert_eq!(called["result"]["content"][0]["text"], "x");
-    drop(input);
-    assert!(child.wait().unwrap().success());
+    assert!(client.ends().0.success());
+    let unknown = home.run(&["--json", "serve", "--stdio", "--group", "nowhere"]).ends(12);
+    assert_eq!(unknown.error_code(), "unknown-group");
+}
+
+#[test]
+fn b4_clients_that_start_commands_share_one_gate() {
+    let home = Home::new();
+    home.ready(&["--started", &home.text("started")], &json!({}));
+    let starts = || std::fs::read_to_string(home.path("started")).unwrap_or_default().lines().count();
+    let before = starts();
+    let echo = json!({"name": "files__echo", "arguments": {"text": "x"}});
+    // The first one is the endpoint, the others are handed on to it.
+    let mut clients = [Started::of(&home, &[]), Started::of(&home, &[]), Started::of(&home, &[])];
+    for client in &mut clients {
+        client.say(&json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": echo}));
+    }
+    for question in questions(&home, 3) {
+        home.run(&["approve", question["id"].as_str().unwrap()]).ends(0);
+    }
+    for client in &mut clients {
+        assert_eq!(client.hear(2)["result"]["content"][0]["text"], "x");
+    }
+    assert_eq!(starts(), before + 1);
+    let refused = home.run(&["--json", "serve", "--port", "0"]).ends(11);
+    assert!(refused.err.contains("process"), "{}", refused.err);
+    let [first, second, third] = clients;
+    let (ended, said) = second.ends();
+    assert!(ended.success() && said.contains("handed on to the endpoint at port"), "{said}");
+    // Whoever was handed on is told when there is nobody any more.
+    assert!(first.ends().0.success());
+    let (ended, said) = third.ends();
+    assert!(ended.code() == Some(4) && said.contains("has ended"), "{ended} {said}");
 }

@@ -90,6 +90,45 @@ async fn c7_a_client_without_a_session_is_asked_by_the_answer_to_its_call() {
 }
 
 #[tokio::test]
+async fn c7_a_client_that_takes_no_stream_is_not_waited_for() {
+    let server = FakeServer::new();
+    asks_for_a_form(&server);
+    let endpoint = Endpoint::of(&server).await;
+    endpoint.host.gate().set_mode("fake", portcullis::store::Mode::Allow).await.unwrap();
+    let session = endpoint.session("client", json!({"elicitation": {}})).await;
+    let headers = [("Mcp-Session-Id", session.as_str()), ("Accept", "application/json")];
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call("{}")});
+    let (answer, ()) = tokio::join!(endpoint.post(&headers, &body), answered(&server));
+    assert_eq!(answer.json()["result"], json!({"content": []}));
+    // Those who may be asked decline where they cannot be.
+    assert!(!server.received().iter().any(|line| line.contains("accept")), "{:?}", server.received());
+}
+
+#[tokio::test]
+async fn s30_a_question_is_put_to_none_of_two_clients_of_one_name() {
+    let server = FakeServer::new();
+    server.on("tools/call", |_| Reply::Nothing);
+    let endpoint = Endpoint::of(&server).await;
+    endpoint.host.gate().set_mode("fake", portcullis::store::Mode::Allow).await.unwrap();
+    let offers = json!({"elicitation": {}});
+    let one = |text: &str| endpoint.stateless("tools/call", call(&json!({"text": text}).to_string()), offers.clone());
+    let asks = async {
+        within(server.until(|server| server.calls().len() == 2)).await;
+        server.say(r#"{"jsonrpc":"2.0","id":"e","method":"elicitation/create","params":{"message":"who?","requestedSchema":{"type":"object","properties":{}}}}"#);
+        within(server.until(|server| server.received().iter().any(|line| line.contains(r#""id":"e""#)))).await;
+        let received = server.received();
+        for call in received.iter().filter(|line| line.contains("tools/call")) {
+            let call: Value = portcullis::serde_json::from_str(call).unwrap();
+            server.say(&json!({"jsonrpc": "2.0", "id": call["id"], "result": {"content": []}}).to_string());
+        }
+    };
+    let (first, second, ()) = tokio::join!(one("a"), one("b"), asks);
+    for answer in [first, second] {
+        assert_eq!(answer["result"], json!({"resultType": "complete", "content": []}));
+    }
+}
+
+#[tokio::test]
 async fn b4_a_client_may_be_asked_for_the_decision_where_a_person_switched_that_on() {
     let server = FakeServer::new();
     let host = Harness::new().server("fake", &server).waits().limits(limits()).start().await.unwrap();

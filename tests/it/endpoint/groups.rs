@@ -217,13 +217,60 @@ async fn s48_a_session_of_a_group_outlives_its_changes_and_sees_no_more_than_it_
     ask("initialize", hello).await;
     let call = json!({"name": "fake__echo", "arguments": {"text": "x"}});
     assert_eq!(ask("tools/call", call.clone()).await["result"]["content"][0]["text"], "x");
-    gate.unregister_project("web-2").await.unwrap();
+    gate.unregister_project("web-2", None).await.unwrap();
     assert_eq!(ask("tools/call", call.clone()).await["result"]["content"][0]["text"], "x");
     let taken = Members { servers: vec!["fake".to_owned()], ..Members::default() };
     gate.remove_from_group("web", &taken).await.unwrap();
     let refused = ask("tools/call", call).await;
     assert_eq!(refused["error"]["code"], -32_602, "{refused}");
     assert_eq!(groups.servers[0].calls().len(), 2);
+}
+
+#[tokio::test]
+async fn s48_streams_end_with_the_right_to_them() {
+    let groups = Groups::new().await;
+    let gate = groups.endpoint.host.gate();
+    let stream = async |token: &str| {
+        let authorization = format!("Bearer {token}");
+        let meta = newer("subscriptions/listen", json!({"notifications": {"toolsListChanged": true}}), &json!({}));
+        let headers = [
+            ("Authorization", authorization.as_str()),
+            ("MCP-Protocol-Version", "2026-07-28"),
+            ("Mcp-Method", "subscriptions/listen"),
+        ];
+        let message = request("POST", "/groups/web/mcp", groups.endpoint.port, &headers, &meta.to_string());
+        let mut coming = within(http::open(groups.endpoint.port, &message)).await.head().await;
+        assert_eq!(within(coming.event()).await["method"], "notifications/subscriptions/acknowledged");
+        coming
+    };
+    let mut old = stream(&groups.tokens[0]).await;
+    let new = gate.rotate_group_token("web").await.unwrap();
+    within(old.ends()).await;
+    let mut newer = stream(new.reveal()).await;
+    gate.remove_group("web").await.unwrap();
+    within(newer.ends()).await;
+}
+
+#[tokio::test]
+async fn s48_a_group_forgets_a_project_that_another_one_holds_for_itself_alone() {
+    let groups = Groups::new().await;
+    let gate = groups.endpoint.host.gate();
+    let shared = Members { projects: vec!["web-2".to_owned()], ..Members::default() };
+    gate.add_to_group("ops", &shared).await.unwrap();
+    let allowed = async || {
+        let question = groups.endpoint.question().await;
+        groups.endpoint.answer(&question.id, Answer::Once);
+    };
+    let arguments = json!({"project_id": "web-2"});
+    let (done, ()) = tokio::join!(groups.call(0, "unregister_project", arguments.clone()), allowed());
+    assert_eq!(done["structuredContent"]["id"], "web-2", "{done}");
+    assert_eq!(gate.group("web").await.unwrap().projects, ["web-1", "web-3"]);
+    assert!(gate.group("ops").await.unwrap().projects.contains(&"web-2".to_owned()));
+    assert_eq!(gate.projects().await.unwrap().len(), 9);
+    // The last one that holds it forgets it for all.
+    let (done, ()) = tokio::join!(groups.call(1, "unregister_project", arguments), allowed());
+    assert_eq!(done["structuredContent"]["id"], "web-2", "{done}");
+    assert_eq!(gate.projects().await.unwrap().len(), 8);
 }
 
 #[tokio::test]

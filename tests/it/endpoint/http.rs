@@ -54,6 +54,22 @@ impl Coming {
         }
     }
 
+    /// The JSON of an answer, after its head.
+    pub(super) async fn json(&mut self) -> Value {
+        let mut answer = String::new();
+        self.0.read_to_string(&mut answer).await.unwrap();
+        let body = match answer.rsplit_once("data: ") {
+            Some((_, event)) => event.split_once('\n').unwrap().0,
+            None => answer.split_once("\r\n\r\n").unwrap().1,
+        };
+        portcullis::serde_json::from_str(body).unwrap_or_else(|_| panic!("{answer}"))
+    }
+
+    /// Reads to the end.
+    pub(super) async fn ends(&mut self) {
+        let _ = self.0.read_to_end(&mut Vec::new()).await;
+    }
+
     /// Skips the head.
     pub(super) async fn head(mut self) -> Self {
         let mut line = String::new();

@@ -47,11 +47,11 @@ async fn s54_load_many_clients_with_equal_ids_each_see_their_own_answers() {
     for server in ["fake", "other"] {
         groups.endpoint.host.gate().set_mode(server, Mode::Allow).await.unwrap();
     }
-    let done = AtomicU64::new(0);
+    let (done, longest) = (AtomicU64::new(0), AtomicU64::new(0));
     let end = Instant::now() + Duration::from_secs(seconds);
     let in_flight = (0..CLIENTS).flat_map(|client| (0..calls).map(move |id| (client, id)));
     let one = |(client, id): (usize, u64)| {
-        let (groups, done) = (&groups, &done);
+        let (groups, done, longest) = (&groups, &done, &longest);
         async move {
             // Two groups in turn: one client in two hears of the one server, the others of the other.
             let group = client % 2;
@@ -77,7 +77,9 @@ async fn s54_load_many_clients_with_equal_ids_each_see_their_own_answers() {
                     ("Accept", "application/json"),
                 ];
                 let message = request("POST", &path, groups.endpoint.port, &headers, &body);
+                let asked = Instant::now();
                 let answer = keep_alive(&mut connection, &message).await;
+                longest.fetch_max(asked.elapsed().as_millis().try_into().unwrap(), Ordering::Relaxed);
                 assert_eq!(
                     (&answer["id"], &answer["result"]["content"][0]["text"]),
                     (&json!(id), &json!(text)),
@@ -94,7 +96,8 @@ async fn s54_load_many_clients_with_equal_ids_each_see_their_own_answers() {
     };
     let ((before, early), _) = tokio::join!(warm, join_all(in_flight.map(one)));
     let (after, done) = (memory(), done.load(Ordering::Relaxed));
-    println!("{done} calls, {before} KiB after a third of the time, {after} KiB at the end");
+    let longest = longest.load(Ordering::Relaxed);
+    println!("{done} calls, {before} KiB after a third of the time, {after} KiB at the end, {longest} ms at most");
     assert!(done > early && done >= CLIENTS as u64 * calls, "{done}");
     // The trail of the harness is kept in memory, as are the calls that its servers saw: half a KiB or so each.
     let kept = (done - early) * 3;

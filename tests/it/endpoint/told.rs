@@ -4,18 +4,12 @@ use portcullis::{
     serde_json::{Value, json},
     store::Mode,
     testing::{FakeServer, Reply},
-    tokio::{
-        self,
-        io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader},
-    },
+    tokio,
 };
-use portcullis_gateway::Gateway;
-use portcullis_projects::ProjectOptions;
 
 use super::{
     Endpoint, TOKEN, call,
     http::{open, request},
-    newer,
 };
 use crate::common::within;
 
@@ -129,53 +123,4 @@ async fn r37_a_stream_that_broke_off_is_taken_up_again_and_nothing_is_called_twi
     // Another session, or an id that is none, gets the stream of its session and nothing of this one.
     let mut other = again("999-0").await;
     assert!(tokio::time::timeout(std::time::Duration::from_millis(300), other.event()).await.is_err());
-}
-
-#[tokio::test]
-async fn c2_a_pipe_carries_both_eras_and_what_is_listened_for() {
-    let server = FakeServer::new();
-    let endpoint = Endpoint::of(&server).await;
-    endpoint.host.gate().set_mode("fake", Mode::Allow).await.unwrap();
-    let gateway = Gateway::local(endpoint.host.gate().clone(), ProjectOptions::default());
-    let (ours, theirs) = tokio::io::duplex(64 << 10);
-    let (input, output) = tokio::io::split(theirs);
-    let serving = tokio::spawn(async move { gateway.serve_stream(None, input, output).await });
-    let (read, mut write) = tokio::io::split(ours);
-    let mut lines = BufReader::new(read).lines();
-    let mut say = async |message: &Value| write.write_all(format!("{message}\n").as_bytes()).await.unwrap();
-    let mut hear = async || -> Value {
-        portcullis::serde_json::from_str(&within(lines.next_line()).await.unwrap().unwrap()).unwrap()
-    };
-    say(&newer("server/discover", json!({}), &json!({}))).await;
-    let discovered = hear().await;
-    assert!(discovered["result"]["supportedVersions"].as_array().unwrap().contains(&json!("2026-07-28")));
-    say(&newer("tools/call", call(r#"{"text":"newer"}"#), &json!({}))).await;
-    let called = hear().await;
-    assert_eq!(called["result"]["resultType"], "complete");
-    assert_eq!(called["result"]["content"][0]["text"], "newer");
-    // Without saying who asks it is of the older era, and of another revision it is refused.
-    let mut wrong = newer("tools/list", json!({}), &json!({}));
-    wrong["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"] = "2099-01-01".into();
-    say(&wrong).await;
-    assert_eq!(hear().await["error"]["code"], -32_022);
-    say(&json!({"jsonrpc": "2.0", "id": 5, "method": "ping"})).await;
-    assert_eq!(hear().await["result"], json!({}));
-
-    let mut listens = newer("subscriptions/listen", json!({"notifications": {"toolsListChanged": true}}), &json!({}));
-    listens["id"] = "listens".into();
-    say(&listens).await;
-    let first = hear().await;
-    assert_eq!(first["method"], "notifications/subscriptions/acknowledged");
-    assert_eq!(first["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], "listens");
-    say(&listens).await;
-    assert_eq!(hear().await["error"]["code"], -32_600);
-    let off = Some(portcullis::gate::Choice::Named(vec!["raw".to_owned()]));
-    endpoint.host.gate().select("fake", None, off).await.unwrap();
-    let told = hear().await;
-    assert_eq!(told["method"], "notifications/tools/list_changed");
-    assert_eq!(told["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], "listens");
-    say(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "listens"}})).await;
-    assert_eq!(hear().await["error"]["code"], -32_800);
-    write.shutdown().await.unwrap();
-    within(serving).await.unwrap().unwrap();
 }

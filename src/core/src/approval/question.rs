@@ -44,6 +44,9 @@ pub struct Question {
     pub claims_read_only: bool,
     /// The policy that wants it asked.
     pub rule: String,
+    /// Whether the tool is the host's own: whatever is answered holds until the host ends and no longer.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub own: bool,
 }
 
 /// What a person says.
@@ -154,6 +157,7 @@ impl Questions {
     pub(crate) fn ask(
         &self,
         call: PendingCall,
+        own: bool,
         rule: String,
         client: Option<String>,
         limit: Duration,
@@ -172,6 +176,7 @@ impl Questions {
             client,
             claims_read_only: tool.claims_read_only(),
             rule,
+            own,
         };
         let (answered, answer) = oneshot::channel();
         let mut open = self.lock();
@@ -244,7 +249,7 @@ mod tests {
     const LIMIT: Duration = Duration::from_secs(300);
 
     fn put(questions: &Questions) -> Asked {
-        questions.ask(pending_call("t", r#"{"a":1}"#), "default".into(), None, LIMIT).unwrap()
+        questions.ask(pending_call("t", r#"{"a":1}"#), false, "default".into(), None, LIMIT).unwrap()
     }
 
     #[tokio::test]
@@ -271,7 +276,7 @@ mod tests {
     async fn s22_equal_questions_need_an_answer_each_and_the_queue_is_bounded() {
         let questions = Questions::default();
         let asked: Vec<_> = (0..OPEN_QUESTIONS).map(|_| put(&questions)).collect();
-        let error = questions.ask(pending_call("t", "{}"), "default".into(), None, LIMIT).unwrap_err();
+        let error = questions.ask(pending_call("t", "{}"), false, "default".into(), None, LIMIT).unwrap_err();
         assert_eq!(error, QuestionError::TooMany { limit: OPEN_QUESTIONS });
         questions.answer(&asked[0].question.id, Answer::Once).unwrap();
         assert_eq!(questions.open().len(), OPEN_QUESTIONS - 1);

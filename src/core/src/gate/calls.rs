@@ -115,6 +115,7 @@ impl Gate {
             Verdict::Ask | Verdict::Abstain => Ok(Requested::Asked(Waiting(Box::new(Parts {
                 asked: self.0.questions.ask(
                     pending.clone(),
+                    own,
                     rule,
                     context.client.clone(),
                     self.0.parts.context.limits.question,

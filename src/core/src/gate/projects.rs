@@ -5,9 +5,17 @@ use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use super::{Gate, GateError, find};
 use crate::{
     audit::{AuditEvent, AuditLine},
+    canonical::{hex, unhex},
     secret::{Secret, SecretEntry, SecretKind},
     store::{Group, Project, State, StoreError, change, new_id},
 };
+
+/// What the HMAC of a token is for.
+const TOKEN: &str = "group token";
+
+fn of_token(id: &str, token: &str) -> Vec<u8> {
+    [id.as_bytes(), b"/", token.as_bytes()].concat()
+}
 
 /// What is put into a group, or taken out.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -75,19 +83,32 @@ impl Gate {
         Ok(done)
     }
 
-    /// Forgets a project; its folder stays as it is.
+    /// Forgets a project; its folder stays as it is. Of a group it is that group that forgets it: it stays where other
+    /// groups hold it.
     ///
     /// # Errors
     ///
-    /// [`GateError::UnknownProject`], or what the store says.
-    pub async fn unregister_project(&self, id: &str) -> Result<Project, GateError> {
-        let (_, gone) = change(self.store(), |state| {
+    /// [`GateError::UnknownProject`], the same whether there is none or it is not the group's, or what the store says.
+    pub async fn unregister_project(&self, id: &str, of: Option<&str>) -> Result<Project, GateError> {
+        let (_, (gone, stays)) = change(self.store(), |state| {
             let gone = project(state, id)?.clone();
-            state.projects.retain(|project| project.id != id);
-            Ok::<_, GateError>(gone)
+            if let Some(of) = of {
+                let held = state.groups.iter_mut().find(|group| group.id == of);
+                let held = held.filter(|group| group.projects.iter().any(|held| held == id));
+                let group = held.ok_or_else(|| GateError::UnknownProject { id: id.to_owned() })?;
+                group.projects.retain(|held| held != id);
+            }
+            let stays = of.is_some() && state.groups.iter().any(|group| group.projects.iter().any(|held| held == id));
+            if !stays {
+                state.projects.retain(|project| project.id != id);
+            }
+            Ok::<_, GateError>((gone, stays))
         })
         .await?;
-        self.note(AuditEvent::Remove, format!("project {id}"))?;
+        match of {
+            Some(group) if stays => self.note(AuditEvent::Change, format!("group {group}, without project {id}"))?,
+            _ => self.note(AuditEvent::Remove, format!("project {id}"))?,
+        }
         Ok(gone)
     }
 
@@ -134,7 +155,7 @@ impl Gate {
     ///
     /// # Errors
     ///
-    /// [`GateError::UnknownGroup`], or what the stores say.
+    /// [`GateError::UnknownGroup`], or what the store says.
     pub async fn remove_group(&self, id: &str) -> Result<Group, GateError> {
         let (_, gone) = change(self.store(), |state| {
             let gone = group_mut(state, id)?.clone();
@@ -142,9 +163,11 @@ impl Gate {
             Ok::<_, GateError>(gone)
         })
         .await?;
-        // Without its group a token opens nothing; one of a later group of that id is another.
+        // What the token is known by went with the group: one that cannot be removed now opens nothing.
         let entry = self.token_entry(id).await?;
-        self.0.parts.secrets.store.remove(&entry).await?;
+        if let Err(error) = self.0.parts.secrets.store.remove(&entry).await {
+            tracing::warn!(group = id, %error, "the token of a group that is gone could not be removed");
+        }
         self.note(AuditEvent::Remove, format!("group {id}"))?;
         Ok(gone)
     }
@@ -222,6 +245,20 @@ impl Gate {
         Ok(group)
     }
 
+    /// The group of this id, if `token` opens it. Takes as long whether there is none, or it is another's.
+    ///
+    /// # Errors
+    ///
+    /// What the store says.
+    pub async fn open_group(&self, id: &str, token: &str) -> Result<Option<Group>, GateError> {
+        let state = self.state().await?;
+        let key = self.key_of(&state).await?;
+        let group = state.group(id);
+        let known = group.and_then(|group| unhex(group.token.as_deref()?));
+        let opens = key.verify(TOKEN, &of_token(id, token), &known.unwrap_or_default());
+        Ok(group.filter(|_| opens && known.is_some()).cloned())
+    }
+
     /// The token that opens a group's endpoint, if one was made.
     ///
     /// # Errors
@@ -230,7 +267,9 @@ impl Gate {
     pub async fn group_token(&self, id: &str) -> Result<Option<Secret>, GateError> {
         self.group(id).await?;
         let entry = self.token_entry(id).await?;
-        Ok(self.0.parts.secrets.store.get(&entry).await?)
+        let Some(token) = self.0.parts.secrets.store.get(&entry).await? else { return Ok(None) };
+        // One that an earlier group of this id left behind opens nothing.
+        Ok(self.open_group(id, token.reveal()).await?.map(|_| token))
     }
 
     /// A new token for a group's endpoint, 32 random bytes in Base64; the old one opens nothing any more.
@@ -246,7 +285,12 @@ impl Gate {
         let entry = self.token_entry(id).await?;
         self.0.parts.secrets.redactor.learn(&format!("group:{id}"), &token);
         self.0.parts.secrets.store.set(&entry, &token).await?;
-        self.note(AuditEvent::Change, format!("token of the group {id}"))?;
+        let known = hex(&self.key().await?.mac(TOKEN, &of_token(id, token.reveal())));
+        self.change_group(id, |_, group| {
+            group.token = Some(known.clone());
+            Ok(())
+        })
+        .await?;
         Ok(token)
     }
 

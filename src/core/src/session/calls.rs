@@ -95,8 +95,9 @@ enum Interim<'a> {
 }
 
 fn interim(text: &str) -> Result<Option<Interim<'_>>, SessionError> {
-    // What most results say is nothing; that is not looked for in every text from end to end.
-    if memchr::memmem::find(text.as_bytes(), b"resultType").is_none() {
+    // What most results say is nothing. A name may be written with escapes, so these are looked into as well.
+    let may_say = |what: &[u8]| memchr::memmem::find(text.as_bytes(), what).is_some();
+    if !may_say(b"resultType") && !may_say(b"\\u00") {
         return Ok(None);
     }
     let unreadable = |_| SessionError::Unreadable;
@@ -256,6 +257,10 @@ impl Session {
             match &*task.status {
                 "completed" => {
                     let result = task.result.ok_or(SessionError::Unreadable)?;
+                    // Whoever is done asks nothing more.
+                    if interim(result.get())?.is_some() {
+                        return Err(SessionError::Unreadable);
+                    }
                     return Ok(self.raw(result.get().to_owned()));
                 }
                 "failed" => {

@@ -189,6 +189,12 @@ pub trait ClientHandler: Debug + Send + Sync {
     fn is_listening(&self) -> bool {
         true
     }
+
+    /// Whether it answers for every request of its client. One that is known as a client's by its name alone does
+    /// not: two programs may have that name.
+    fn answers_for_all(&self) -> bool {
+        true
+    }
 }
 
 /// Offers nothing.

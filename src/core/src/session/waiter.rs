@@ -51,10 +51,14 @@ impl Handlers {
         let Some((client, handler)) = handlers.last() else { return Ok(None) };
         if handlers.iter().all(|(other, _)| other == client) {
             // The newest that can be asked: an older one that waits for an answer already may have been given up.
-            let listening = handlers.iter().rev().map(|(_, handler)| handler).find(|handler| handler.is_listening());
-            return Ok(Some(listening.unwrap_or(handler).clone()));
+            let mut listening =
+                handlers.iter().rev().map(|(_, handler)| handler).filter(|handler| handler.is_listening());
+            let newest = listening.next().unwrap_or(handler);
+            if newest.answers_for_all() || listening.next().is_none() {
+                return Ok(Some(newest.clone()));
+            }
         }
-        Err(Refusal::Denied("several clients wait for this server, and the request names none of them".to_owned()))
+        Err(Refusal::Denied("several requests wait for this server, and it names none of them".to_owned()))
     }
 }
 

@@ -40,6 +40,10 @@ pub struct Group {
     /// Its servers, by their names in the document.
     #[serde(default)]
     pub servers: Vec<String>,
+    /// What the token that opens its endpoint is known by; none before the first one is made. The token itself lies
+    /// with the secrets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<String>,
     /// The file with the rules for its projects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rules: Option<String>,
@@ -109,6 +113,12 @@ pub(super) fn believe([projects, groups, seal]: [&Value; 3], state: &mut State, 
     let read = || Some((serde_json::from_value(projects.clone()).ok()?, serde_json::from_value(groups.clone()).ok()?));
     match holds().and_then(|()| read()) {
         Some((projects, groups)) => (state.projects, state.groups) = (projects, groups),
-        None => tracing::warn!("projects and groups are not believed: another program changed them in the store"),
+        None => {
+            tracing::warn!("projects and groups are not believed: another program changed them in the store");
+            // Kept as they are until a person decides anew, as whatever is not understood.
+            for (name, value) in [("projects", projects), ("groups", groups), ("projectsSeal", seal)] {
+                state.unknown.top.insert(name.to_owned(), value.clone());
+            }
+        }
     }
 }

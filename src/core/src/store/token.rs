@@ -20,6 +20,8 @@ use crate::secret::Secret;
 const FILE_BYTES: u64 = 4 << 10;
 /// How long another program may take to make a token.
 const WAIT: Duration = Duration::from_secs(5);
+/// How long a claim waits for programs that only look whether there is one: each holds the lock for a moment.
+const LOOKED: Duration = Duration::from_millis(100);
 /// Fewest characters of a token: 32 random bytes in Base64.
 const TOKEN_LENGTH: usize = 43;
 
@@ -119,7 +121,7 @@ impl EndpointClaim {
     /// [`StoreError`] where it cannot be noted.
     pub fn take(folder: &Path, note: &EndpointNote) -> Result<Option<Self>, StoreError> {
         create_folder(folder).map_err(|source| StoreError::Read { path: folder.to_owned(), source })?;
-        let lock = match Lock::acquire(&folder.join("endpoint.lock"), Duration::ZERO) {
+        let lock = match Lock::acquire(&folder.join("endpoint.lock"), LOOKED) {
             Ok(lock) => lock,
             Err(LockFailure::Busy) => return Ok(None),
             Err(LockFailure::Io(source)) => {

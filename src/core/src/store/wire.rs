@@ -141,9 +141,9 @@ pub(super) fn decode(bytes: &[u8], key: Option<&StoreKey>) -> Result<State, Stri
     }
     let mut part = |name: &str| whole.remove(name).unwrap_or_default();
     let (projects, groups, seal) = (part("projects"), part("groups"), part("projectsSeal"));
-    projects::believe([&projects, &groups, &seal], &mut state, key);
     whole.retain(|name, _| !TOP.contains(&name.as_str()));
     state.unknown.top = whole;
+    projects::believe([&projects, &groups, &seal], &mut state, key);
     Ok(state)
 }
 

@@ -6,20 +6,28 @@ use portcullis::{
     approval::{Approver, Question},
     raw::RawResult,
     session::ListKind,
-    store::{TokenPurpose, endpoint_note, endpoint_token},
+    store::{EndpointNote, TokenPurpose, endpoint_note, endpoint_token},
 };
 use portcullis_gateway::manage::{ApiError, ManagementClient};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json, value::RawValue};
+use tokio::net::TcpStream;
 
 use crate::{
     app::App,
     error::{BLOCKED, CliError, USAGE},
 };
 
+/// How often an endpoint that starts is looked for, and the pause in between.
+const STARTING_TRIES: u32 = 40;
+const STARTING_PAUSE: Duration = Duration::from_millis(50);
+
 /// An endpoint that runs.
 #[derive(Debug)]
-pub(crate) struct Remote(ManagementClient);
+pub(crate) struct Remote {
+    client: ManagementClient,
+    note: EndpointNote,
+}
 
 impl Remote {
     /// The endpoint, if one runs.
@@ -27,7 +35,28 @@ impl Remote {
         let Some(folders) = &app.folders else { return Ok(None) };
         let Some(note) = endpoint_note(&folders.data) else { return Ok(None) };
         let token = endpoint_token(&folders.data, TokenPurpose::Management).map_err(portcullis::GateError::from)?;
-        Ok(Some(Self(ManagementClient::new(note.port, token))))
+        Ok(Some(Self { client: ManagementClient::new(note.port, token), note }))
+    }
+
+    /// The endpoint of whoever has just claimed it, which may take a moment to say where it is.
+    pub(crate) async fn starting(app: &App) -> Result<Self, CliError> {
+        for _ in 0..STARTING_TRIES {
+            if let Some(remote) = Self::find(app)? {
+                return Ok(remote);
+            }
+            tokio::time::sleep(STARTING_PAUSE).await;
+        }
+        Self::needed(app)
+    }
+
+    /// Where it is.
+    pub(crate) fn note(&self) -> &EndpointNote {
+        &self.note
+    }
+
+    /// A connection on which it serves one client, a message a line.
+    pub(crate) async fn pipe(&self, group: Option<&str>) -> Result<TcpStream, CliError> {
+        Ok(self.client.pipe(group).await?)
     }
 
     /// The endpoint.
@@ -44,7 +73,7 @@ impl Remote {
 
     /// Carries out an operation; its result as JSON text.
     pub(crate) async fn run(&self, operation: &str, input: Value) -> Result<String, CliError> {
-        Ok(self.0.run(operation, input).await?)
+        Ok(self.client.run(operation, input).await?)
     }
 
     /// Calls a tool; `approver` is asked here, while others may answer at the endpoint.

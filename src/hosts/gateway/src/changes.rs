@@ -19,6 +19,8 @@ pub(crate) struct Counts {
     pub(crate) tools: u64,
     pub(crate) resources: u64,
     pub(crate) prompts: u64,
+    /// Nobody has a right to the endpoint any more: its streams end.
+    pub(crate) over: bool,
 }
 
 /// Counts changes of the lists.
@@ -63,6 +65,10 @@ impl Changes {
     }
 
     async fn look(&self, endpoint: &Endpoint) {
+        if endpoint.is_over().await {
+            self.counts.send_if_modified(|counts| !std::mem::replace(&mut counts.over, true));
+            return;
+        }
         // What cannot be read is no change.
         let Ok(tools) = endpoint.definitions().await else { return };
         let Ok(resources) = endpoint.offer.changes(ListKind::Resources).await else { return };
@@ -72,6 +78,7 @@ impl Changes {
             tools: differs(&mut seen.tools, tools),
             resources: differs(&mut seen.resources, resources),
             prompts: differs(&mut seen.prompts, prompts),
+            over: false,
         };
         drop(seen);
         if more != Counts::default() {

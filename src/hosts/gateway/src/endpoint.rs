@@ -33,18 +33,23 @@ const ASKED_WITHIN: Duration = Duration::from_secs(60);
 pub(crate) enum Of {
     /// All enabled servers, and the projects of every group.
     All,
-    /// The servers and projects of the group of this id, whatever is in it by now.
-    Group(String),
+    /// The servers and projects of a group, whatever is in it by now.
+    Group {
+        /// The group's id.
+        id: String,
+        /// What the token is known by that opened it; none where the host did.
+        token: Option<String>,
+    },
     /// One server under its own names.
     Server(String),
 }
 
 impl Of {
-    /// Which servers it shows at first.
+    /// Which servers it shows.
     fn shown(&self) -> Shown {
         match self {
             Self::All => Shown::All,
-            Self::Group(_) => Shown::Named(Vec::new()),
+            Self::Group { id, .. } => Shown::Group(id.clone()),
             Self::Server(name) => Shown::One(name.clone()),
         }
     }
@@ -52,7 +57,7 @@ impl Of {
     /// How clients call it in their configuration.
     fn entry(&self) -> String {
         match self {
-            Self::Group(id) => format!("portcullis-{id}"),
+            Self::Group { id, .. } => format!("portcullis-{id}"),
             Self::All | Self::Server(_) => "portcullis".to_owned(),
         }
     }
@@ -78,7 +83,7 @@ pub(crate) struct Endpoint {
 impl Endpoint {
     pub(crate) fn new(gateway: &Weak<Inner>, gate: &Gate, options: EndpointOptions, of: Of) -> Arc<Self> {
         let label = match &of {
-            Of::Group(id) => format!("group {id}"),
+            Of::Group { id, .. } => format!("group {id}"),
             Of::All | Of::Server(_) => "endpoint".to_owned(),
         };
         Arc::new(Self {
@@ -103,10 +108,21 @@ impl Endpoint {
         self.gateway.upgrade().map(Gateway)
     }
 
+    /// Whether its group is gone, or was given another token: nobody has a right to it any more.
+    pub(crate) async fn is_over(&self) -> bool {
+        let Of::Group { id, token } = &self.of else { return false };
+        match self.gate().group(id).await {
+            Ok(group) => token.is_some() && group.token != *token,
+            Err(GateError::UnknownGroup { .. }) => true,
+            // A store that cannot be read for a moment ends nothing.
+            Err(_) => false,
+        }
+    }
+
     /// The group that it is for.
     pub(crate) fn group(&self) -> Option<&str> {
         match &self.of {
-            Of::Group(id) => Some(id),
+            Of::Group { id, .. } => Some(id),
             Of::All | Of::Server(_) => None,
         }
     }
@@ -115,7 +131,7 @@ impl Endpoint {
     async fn own_tools(&self) -> Result<Vec<&'static OwnTool>, GateError> {
         let wanted = match &self.of {
             Of::Server(_) => false,
-            Of::Group(_) => true,
+            Of::Group { .. } => true,
             Of::All => {
                 let has_roots = self.gateway().is_some_and(|gateway| !gateway.0.projects.roots.is_empty());
                 has_roots || !self.gate().projects().await?.is_empty()

@@ -12,7 +12,9 @@ mod mcp;
 mod offer;
 mod own;
 mod owner;
+mod pipe;
 mod routes;
+mod seats;
 
 pub use endpoint::EndpointOptions;
 pub use guard::Guard;

@@ -1,27 +1,46 @@
 //! Sockets: both families of loopback, bounded connections, and a port that is free again at the end.
 
 use std::{
+    convert::Infallible,
     io,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
-    sync::Arc,
+    pin::Pin,
+    task::{Context, Poll},
     time::Duration,
 };
 
-use axum::Router;
-use hyper::server::conn::http1;
-use hyper_util::{
-    rt::{TokioIo, TokioTimer},
-    service::TowerToHyperService,
+use axum::{
+    Router,
+    body::{Body, HttpBody},
+    response::Response,
 };
+use bytes::Bytes;
+use hyper::{
+    body::{Frame, Incoming, SizeHint},
+    server::conn::http1,
+    service::service_fn,
+};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::{
-    net::TcpListener,
-    sync::{Semaphore, watch},
+    net::{TcpListener, TcpStream},
+    sync::watch,
     task::JoinSet,
 };
+use tower_service::Service as _;
 
-/// Most connections at one time; more wait.
-const CONNECTIONS: usize = 512;
+use crate::{
+    manage,
+    routes::status,
+    seats::{Busy, Seat, Seats},
+};
+
+/// Most connections at one time, where so many can be had.
+const PLACES: usize = 4096;
+/// Fewest, however little the system gives.
+const FEWEST: usize = 128;
+/// Connections beyond that, for the management API alone: whoever is to answer comes in.
+pub(crate) const RESERVE: usize = 16;
 /// How long a connection may take for the head of a request, and lie idle before the next.
 const HEAD_TIME: Duration = Duration::from_secs(30);
 /// Most headers of one request.
@@ -57,6 +76,7 @@ pub enum ListenError {
 pub struct Listeners {
     sockets: Vec<TcpListener>,
     port: u16,
+    places: usize,
 }
 
 impl Listeners {
@@ -75,7 +95,7 @@ impl Listeners {
     ///
     /// [`ListenError`].
     pub fn at(addresses: &[IpAddr], port: u16) -> Result<Self, ListenError> {
-        let mut listeners = Self { sockets: Vec::new(), port };
+        let mut listeners = Self { sockets: Vec::new(), port, places: places() };
         for address in addresses {
             let address = SocketAddr::new(*address, listeners.port);
             let socket = bind(address).map_err(|source| of_bind(address, source))?;
@@ -107,6 +127,13 @@ impl Listeners {
         Ok(self)
     }
 
+    /// The same for at most so many connections at one time. Without this, half of what the system lets this process
+    /// open, and 4,096 at most.
+    #[must_use]
+    pub fn places(self, places: usize) -> Self {
+        Self { places, ..self }
+    }
+
     /// The port.
     #[must_use]
     pub fn port(&self) -> u16 {
@@ -116,13 +143,13 @@ impl Listeners {
     /// Answers until `end` completes, and then lets what is under way end for two seconds. The sockets are
     /// closed when it returns, whoever is still connected.
     pub async fn serve(self, router: Router, end: impl Future<Output = ()>) {
-        let places = Arc::new(Semaphore::new(CONNECTIONS));
+        let seats = Seats::new(self.places);
         let (ending, ended) = watch::channel(false);
         let mut connections = JoinSet::new();
         let mut accepting = JoinSet::new();
         let (accepted, mut incoming) = tokio::sync::mpsc::channel(1);
         for socket in self.sockets {
-            accepting.spawn(accept(socket, places.clone(), accepted.clone()));
+            accepting.spawn(accept(socket, accepted.clone()));
         }
         drop(accepted);
         let mut end = std::pin::pin!(end);
@@ -131,12 +158,11 @@ impl Listeners {
                 biased;
                 () = &mut end => break,
                 Some(_) = connections.join_next(), if !connections.is_empty() => {}
-                Some((stream, place)) = incoming.recv() => {
-                    let (router, ended) = (router.clone(), ended.clone());
-                    connections.spawn(async move {
-                        let _place = place;
-                        connection(stream, router, ended).await;
-                    });
+                Some(stream) = incoming.recv() => {
+                    // One for which there is no room at all is closed.
+                    if let Some(seat) = seats.take() {
+                        connections.spawn(connection(stream, router.clone(), seat, ended.clone()));
+                    }
                 }
             }
         }
@@ -148,6 +174,16 @@ impl Listeners {
             connections.shutdown().await;
         }
     }
+}
+
+/// How many connections there may be: each is a descriptor, and servers need some as well.
+fn places() -> usize {
+    #[cfg(unix)]
+    let given = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    #[cfg(not(unix))]
+    let given: Option<u64> = None;
+    let half = given.and_then(|given| usize::try_from(given / 2).ok()).unwrap_or(PLACES);
+    half.clamp(FEWEST, PLACES)
 }
 
 fn bind(address: SocketAddr) -> io::Result<TcpListener> {
@@ -174,15 +210,12 @@ fn of_bind(address: SocketAddr, source: io::Error) -> ListenError {
     }
 }
 
-type Accepted = (tokio::net::TcpStream, tokio::sync::OwnedSemaphorePermit);
-
-async fn accept(socket: TcpListener, places: Arc<Semaphore>, accepted: tokio::sync::mpsc::Sender<Accepted>) {
+async fn accept(socket: TcpListener, accepted: tokio::sync::mpsc::Sender<TcpStream>) {
     loop {
-        let Ok(place) = places.clone().acquire_owned().await else { return };
         match socket.accept().await {
             Ok((stream, _)) => {
                 let _ = stream.set_nodelay(true);
-                if accepted.send((stream, place)).await.is_err() {
+                if accepted.send(stream).await.is_err() {
                     return;
                 }
             }
@@ -195,16 +228,19 @@ async fn accept(socket: TcpListener, places: Arc<Semaphore>, accepted: tokio::sy
     }
 }
 
-async fn connection(stream: tokio::net::TcpStream, router: Router, mut ended: watch::Receiver<bool>) {
-    let service = TowerToHyperService::new(router);
+async fn connection(stream: TcpStream, router: Router, seat: Seat, mut ended: watch::Receiver<bool>) {
+    let service = service_fn(|request| answer(&router, &seat, request));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIME)
         .max_headers(HEADERS)
-        .serve_connection(TokioIo::new(stream), service);
+        .serve_connection(TokioIo::new(stream), service)
+        .with_upgrades();
     let mut connection = std::pin::pin!(connection);
     let result = tokio::select! {
         result = connection.as_mut() => result,
+        // It had nothing to do, and others have.
+        () = seat.given_up() => return,
         () = async { drop(ended.wait_for(|ended| *ended).await) } => {
             connection.as_mut().graceful_shutdown();
             connection.await
@@ -212,5 +248,48 @@ async fn connection(stream: tokio::net::TcpStream, router: Router, mut ended: wa
     };
     if let Err(error) = result {
         tracing::debug!(%error, "a connection ended");
+    }
+}
+
+/// One request, during which its connection is not given up: to the last byte of the answer.
+fn answer(
+    router: &Router,
+    seat: &Seat,
+    request: http::Request<Incoming>,
+) -> impl Future<Output = Result<Response, Infallible>> + use<> {
+    let refused = seat.is_reserved() && !request.uri().path().starts_with(manage::ROOT);
+    let (busy, mut router) = (seat.busy(), router.clone());
+    async move {
+        if refused {
+            return Ok(status(http::StatusCode::SERVICE_UNAVAILABLE));
+        }
+        let response = router.call(request.map(Body::new)).await?;
+        Ok(response.map(|body| Body::new(Held { body, _busy: busy })))
+    }
+}
+
+/// An answer that holds the place of its connection to its end.
+struct Held {
+    body: Body,
+    _busy: Busy,
+}
+
+impl HttpBody for Held {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
     }
 }

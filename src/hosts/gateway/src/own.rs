@@ -5,7 +5,7 @@
 
 use std::{
     sync::{Arc, LazyLock},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use portcullis::{
@@ -96,16 +96,25 @@ pub(crate) async fn call(
     let gate = &gateway.0.gate;
     let input = match input(&call, group) {
         Ok(input) => input,
-        Err(error) => return Ok(refused(&error)),
+        Err(error) => {
+            gate.note_own(&call, "refused", Duration::ZERO).await?;
+            return Ok(refused(&error));
+        }
     };
-    if tool.operation.grade != Grade::Read
-        && let Some(offered) = tool.offered(group)
-    {
+    if tool.operation.grade != Grade::Read {
+        let Some(offered) = tool.offered(group) else { return Ok(refused(&does_not_exist())) };
         gate.decide_own(offered.clone(), call.clone(), context).await?;
     }
     let begun = Instant::now();
     let done = tool.operation.carry_out(gateway, input).await;
-    gate.note_own(&call, if done.is_ok() { "ok" } else { "tool-error" }, begun.elapsed()).await?;
+    let noted = gate.note_own(&call, if done.is_ok() { "ok" } else { "tool-error" }, begun.elapsed()).await;
+    match (tool.operation.grade, noted) {
+        // It was written down that it was allowed, and it has happened: nobody is to try it again.
+        (Grade::Write | Grade::Dangerous, Err(error)) => {
+            tracing::error!(tool = call.tool, %error, "the trail lacks what came of it");
+        }
+        (_, noted) => noted?,
+    }
     Ok(match done {
         Ok(text) => result(&text),
         Err(error) => refused(&error),

@@ -15,7 +15,7 @@ use axum::{
     routing::{any, get},
 };
 use http::{HeaderValue, Method, StatusCode, header};
-use portcullis::{Gate, secret::Secret, store::Group};
+use portcullis::{Gate, secret::Secret};
 use portcullis_projects::ProjectOptions;
 use serde_json::json;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -28,13 +28,11 @@ use crate::{
         http::{self as carrier, HttpSessions},
         stdio,
     },
+    pipe::{self, Pipes},
 };
 
 /// Longest body of a request, in bytes.
 pub(crate) const BODY_BYTES: usize = 4 << 20;
-
-/// Compared with where there is no token; as long as one.
-const NO_TOKEN: &str = "0000000000000000000000000000000000000000000";
 
 /// What opens the endpoint.
 #[derive(Debug, Clone)]
@@ -75,6 +73,7 @@ pub(crate) struct Inner {
     of_groups: Mutex<HashMap<String, Arc<Served>>>,
     of_servers: Mutex<HashMap<String, Arc<Served>>>,
     pub(crate) calls: manage::Calls,
+    pub(crate) pipes: Pipes,
 }
 
 /// One endpoint with its sessions.
@@ -105,6 +104,7 @@ impl Gateway {
             of_groups: Mutex::default(),
             of_servers: Mutex::default(),
             calls: manage::Calls::default(),
+            pipes: Pipes::default(),
         }))
     }
 
@@ -116,6 +116,7 @@ impl Gateway {
             .route("/groups/{id}/mcp", any(of_group))
             .route("/health", get(async || StatusCode::OK))
             .route("/ready", get(ready))
+            .route(pipe::PATH, get(pipe::open))
             .merge(manage::routes())
             .fallback(async || StatusCode::NOT_FOUND)
             .with_state(self.clone())
@@ -133,20 +134,24 @@ impl Gateway {
         Self::new(GatewayParts { gate, tokens, guard, projects, options: EndpointOptions::default() })
     }
 
-    /// Serves one client over a pair of streams, a message a line, until its input ends; a group alone where one is
-    /// given.
+    /// Serves one client over a pair of streams, a message a line, until its input ends; the group of
+    /// this id alone where one is given.
     ///
     /// # Errors
     ///
     /// What reading or writing said.
     pub async fn serve_stream(
         &self,
-        group: Option<Group>,
+        group: Option<&str>,
         input: impl AsyncRead + Unpin,
         output: impl AsyncWrite + Unpin,
     ) -> std::io::Result<()> {
         match group {
-            Some(group) => stdio::serve(&self.group(group).endpoint, input, output).await,
+            // No token opened it, so none that is made anew ends it.
+            Some(id) => {
+                let endpoint = self.endpoint(Of::Group { id: id.to_owned(), token: None });
+                stdio::serve(&endpoint, input, output).await
+            }
             None => stdio::serve(&self.0.all.endpoint, input, output).await,
         }
     }
@@ -174,31 +179,17 @@ impl Gateway {
         known.entry(name.to_owned()).or_insert_with(made).clone()
     }
 
-    /// The group of this id, if `token` is its token.
-    async fn opens_group(&self, id: &str, token: &str) -> Option<Group> {
-        let known = self.0.gate.group_token(id).await.ok().flatten();
-        // As long for a group that is not there as for a wrong token.
-        let expected = known.as_ref().map_or(NO_TOKEN, |known| known.reveal());
-        if !guard::is_token(Some(token), expected) || known.is_none() {
-            return None;
-        }
-        self.0.gate.group(id).await.ok()
-    }
-
-    /// Ends the sessions of a group that is gone.
-    pub(crate) fn forget_group(&self, id: &str) {
-        self.0.of_groups.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
-    }
-
-    /// The endpoint of a group as it is now.
-    fn group(&self, group: Group) -> Arc<Served> {
+    /// The endpoint of a group, if `token` opens it. Sessions that another token opened are not there any more.
+    async fn group(&self, id: &str, token: &str) -> Option<Arc<Served>> {
+        let group = self.0.gate.open_group(id, token).await.ok().flatten()?;
+        let of = Of::Group { id: group.id, token: group.token };
         let mut known = self.0.of_groups.lock().unwrap_or_else(PoisonError::into_inner);
-        let made = || Arc::new(Served::new(self.endpoint(Of::Group(group.id.clone()))));
-        let served = known.entry(group.id.clone()).or_insert_with(made).clone();
-        drop(known);
-        // What is in it may have changed; its sessions stay.
-        served.endpoint.offer.show(group.servers);
-        served
+        if let Some(served) = known.get(id).filter(|served| served.endpoint.of == of) {
+            return Some(served.clone());
+        }
+        let served = Arc::new(Served::new(self.endpoint(of)));
+        known.insert(id.to_owned(), served.clone());
+        Some(served)
     }
 }
 
@@ -245,12 +236,12 @@ async fn of_server(State(gateway): State<Gateway>, Path(id): Path<String>, reque
 
 async fn of_group(State(gateway): State<Gateway>, Path(id): Path<String>, request: Request) -> Response {
     // One answer for every reason: a token tells nothing about groups that it does not open.
-    let group = match guard::bearer(request.headers()) {
-        Some(token) => gateway.opens_group(&id, token).await,
+    let served = match guard::bearer(request.headers()) {
+        Some(token) => gateway.group(&id, token).await,
         None => None,
     };
-    match group {
-        Some(group) => carried(&gateway.group(group), request).await,
+    match served {
+        Some(served) => carried(&served, request).await,
         None => guard::unauthorized(),
     }
 }

@@ -1,9 +1,17 @@
 //! The rules of a group in a project, between marks: what stands around them is the project's own.
 
+use std::{
+    io,
+    sync::{Mutex, PoisonError},
+};
+
 use serde::Serialize;
 
 use super::{FOLDER, RULES};
 use crate::{Folder, ProjectError};
+
+/// How often a sync is tried where others write the file.
+const TRIES: u32 = 5;
 
 /// The rules of one group.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,23 +65,39 @@ pub(super) fn are_current(text: &str, rules: &Rules) -> bool {
 ///
 /// [`ProjectError::Marks`], or what keeps the file from being read or written; it is as it was.
 pub fn sync(folder: &Folder, rules: &Rules) -> Result<Synced, ProjectError> {
-    let before = match folder.text(RULES) {
-        Ok(text) => text,
-        Err(ProjectError::NotFound) => String::new(),
-        Err(error) => return Err(error),
-    };
-    if are_current(&before, rules) {
-        return Ok(Synced::Unchanged);
+    // One at a time in this process; of another one it is seen whether it wrote in between.
+    static ONE: Mutex<()> = Mutex::new(());
+    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    for _ in 0..TRIES {
+        let before = current(folder)?;
+        let Some(after) = synced(&before, rules)? else { return Ok(Synced::Unchanged) };
+        if folder.write(FOLDER, "RULES.md", &after, || Ok(current(folder)? == before))? {
+            return Ok(Synced::Changed);
+        }
+    }
+    let busy = io::Error::new(io::ErrorKind::ResourceBusy, "others write it all the time");
+    Err(ProjectError::Io { attempt: "written", source: busy })
+}
+
+fn current(folder: &Folder) -> Result<String, ProjectError> {
+    match folder.text(RULES) {
+        Err(ProjectError::NotFound) => Ok(String::new()),
+        text => text,
+    }
+}
+
+/// The file with the rules in it; nothing where they stand there already.
+fn synced(before: &str, rules: &Rules) -> Result<Option<String>, ProjectError> {
+    if are_current(before, rules) {
+        return Ok(None);
     }
     let ends = before.matches('\n').count();
     let crlf = ends > 0 && ends == before.matches("\r\n").count();
     let block = if crlf { block(rules).replace('\n', "\r\n") } else { block(rules) };
     let end = if crlf { "\r\n" } else { "\n" };
-    let after = match range(&before, &rules.group)? {
+    Ok(Some(match range(before, &rules.group)? {
         Some(range) => [&before[..range.start], &block, &before[range.end..]].concat(),
         None if before.is_empty() => format!("{block}{end}"),
         None => format!("{}{end}{end}{block}{end}", before.trim_end()),
-    };
-    folder.write(FOLDER, "RULES.md", &after)?;
-    Ok(Synced::Changed)
+    }))
 }

@@ -182,14 +182,17 @@ fn s52_secrets_are_refused_unless_a_person_allows_them() {
 fn a_file_is_written_whole_and_not_out_of_the_folder() {
     let (home, folder) = project();
     let root = home.path().join("root");
-    folder.write(".blueprint", "RULES.md", "one").unwrap();
-    folder.write(".blueprint", "RULES.md", "two").unwrap();
+    assert!(folder.write(".blueprint", "RULES.md", "one", || Ok(true)).unwrap());
+    assert!(folder.write(".blueprint", "RULES.md", "two", || Ok(true)).unwrap());
+    assert_eq!(fs::read_to_string(root.join(".blueprint/RULES.md")).unwrap(), "two");
+    // Nothing where it is not due any more, and nothing is left behind.
+    assert!(!folder.write(".blueprint", "RULES.md", "three", || Ok(false)).unwrap());
     assert_eq!(fs::read_to_string(root.join(".blueprint/RULES.md")).unwrap(), "two");
     assert_eq!(fs::read_dir(root.join(".blueprint")).unwrap().count(), 1);
     #[cfg(unix)]
     {
         std::os::unix::fs::symlink(home.path().join("root-evil"), root.join("led")).unwrap();
-        assert!(folder.write("led", "RULES.md", "three").is_err());
+        assert!(folder.write("led", "RULES.md", "three", || Ok(true)).is_err());
         assert!(!home.path().join("root-evil/RULES.md").exists());
     }
 }

@@ -26,7 +26,8 @@ pub(super) fn entry_name(group: Option<&str>) -> String {
 
 /// Show what connects an application to the endpoint, or write it into the application's own file.
 ///
-/// Without `--write` nothing is changed: what is printed is what has to stand in the file.
+/// Without `--write` no file of the application is changed: what is printed is what has to stand in it. A token is made
+/// where there is none yet.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The application.
@@ -69,9 +70,9 @@ pub async fn run(args: &Args, app: &App) -> Result<u8, CliError> {
     let after = connect::put(client, &before, &name, &entry).map_err(|error| untouched(&file, &error))?;
     let changed = after.as_bytes() != before;
     let kept = if args.write && changed {
-        // A copy without the entry is what `disconnect` puts back; one with it would be none.
-        let fresh = connect::entry(client, &before, &name).map_err(|error| untouched(&file, &error))?.is_none();
-        file.write(&before, after.as_bytes(), &name, fresh)?
+        // Without an entry it was not written into, whatever copy is there from long ago.
+        let is_first = connect::entry(client, &before, &name).map_err(|error| untouched(&file, &error))?.is_none();
+        file.connect(&before, after.as_bytes(), &name, is_first)?
     } else {
         None
     };
@@ -106,7 +107,16 @@ pub async fn run(args: &Args, app: &App) -> Result<u8, CliError> {
             app.output.note(client.afterwards);
         }
     }
-    say_more(args, client, app, holds_token, &reach);
+    if holds_token {
+        let it = if args.write { "the file" } else { "it" };
+        app.output
+            .note(&format!("{it} holds the token of the endpoint: whoever has it can ask for calls as this client"));
+        if args.write && file.is_open_to_others() {
+            app.output
+                .note(&format!("warning: others of this machine may read it; `chmod 600 {}` ends that", shell(&path)));
+        }
+    }
+    say_more(args, client, app, &reach);
     Ok(0)
 }
 
@@ -167,13 +177,12 @@ async fn command(args: &Args, app: &App) -> Result<Reach, CliError> {
     Ok(Reach::Command { program: program.display().to_string(), args: words, env: env.into_iter().collect() })
 }
 
-fn say_more(args: &Args, client: &Client, app: &App, holds_token: bool, reach: &Reach) {
-    if holds_token && !args.write {
-        app.output.note("it holds the token of the endpoint: whoever has it can ask for calls as this client");
-    }
+fn say_more(args: &Args, client: &Client, app: &App, reach: &Reach) {
     let Reach::Http(_) = reach else {
         if args.write {
-            app.output.note("it starts the gate by itself; questions are answered with `portcullis approvals`");
+            app.output.note(
+                "it starts the gate by itself, or finds the one that runs; `portcullis approvals` shows its questions",
+            );
         }
         return;
     };

@@ -1,12 +1,16 @@
 //! The endpoint out of the file of another application again.
 
-use std::{fs, path::PathBuf};
+use std::path::PathBuf;
 
 use portcullis::display::escape;
-use portcullis_apps::connect;
+use portcullis_apps::connect::{self, Client, EditError};
 use serde_json::json;
 
-use super::connect::{client, clients, entry_name, file::ClientFile, untouched};
+use super::connect::{
+    client, clients, entry_name,
+    file::{Before, ClientFile},
+    untouched,
+};
 use crate::{app::App, error::CliError};
 
 /// Take the endpoint out of the file of an application again.
@@ -39,20 +43,21 @@ pub async fn run(args: &Args, app: &App) -> Result<u8, CliError> {
     let entry = connect::entry(client, &now, &name).map_err(wrong)?;
     let mut restored = false;
     if let Some(entry) = &entry {
-        let copy = file.before(&name)?;
-        let origin = copy.clone().unwrap_or_default();
+        let before = file.before(&name)?;
+        let (origin, is_known) = match &before {
+            Before::Text(text) => (text.as_slice(), true),
+            Before::Nothing => (&[][..], true),
+            Before::Unknown => (&[][..], false),
+        };
         // What `connect` made of the copy is what stands there: nobody changed anything since.
-        restored = connect::put(client, &origin, &name, entry).is_ok_and(|made| made.as_bytes() == now);
-        if restored && copy.is_none() {
-            fs::remove_file(&file.path).map_err(|error| file.cannot(&error))?;
-        } else {
-            let after = match restored {
-                true => origin,
-                false => connect::take(client, &now, &name).map_err(wrong)?.unwrap_or_default().into_bytes(),
-            };
-            file.write(&now, &after, &name, false)?;
-        }
-        file.forget_copy(&name);
+        let is_as_made = || connect::put(client, origin, &name, entry).is_ok_and(|made| made.as_bytes() == now);
+        restored = is_known && is_as_made();
+        let after = match before {
+            Before::Nothing if restored => None,
+            Before::Text(text) if restored => Some(text),
+            before => Some(without(client, &now, &name, &before).map_err(wrong)?),
+        };
+        file.disconnect(&now, after.as_deref(), &name)?;
     }
     let path = file.path.display().to_string();
     if app.output.json {
@@ -69,4 +74,17 @@ pub async fn run(args: &Args, app: &App) -> Result<u8, CliError> {
         (Some(_), false) => format!("{} is disconnected: {path}", client.app.name),
     });
     Ok(0)
+}
+
+/// What stands there now, with the entry of this name that a person had written before, or none.
+fn without(client: &Client, now: &[u8], name: &str, before: &Before) -> Result<Vec<u8>, EditError> {
+    let own = match before {
+        Before::Text(text) => connect::entry(client, text, name).ok().flatten(),
+        Before::Nothing | Before::Unknown => None,
+    };
+    let text = match own {
+        Some(own) => connect::put(client, now, name, &own)?,
+        None => connect::take(client, now, name)?.unwrap_or_default(),
+    };
+    Ok(text.into_bytes())
 }

@@ -1,6 +1,6 @@
 //! One MCP server for every client, behind the gate.
 
-use std::{future::pending, net::IpAddr};
+use std::{future::pending, io, net::IpAddr, pin::pin};
 
 use portcullis::{
     secret::Secret,
@@ -8,8 +8,9 @@ use portcullis::{
 };
 use portcullis_gateway::{EndpointOptions, Gateway, GatewayParts, Guard, ListenError, Listeners, Tokens};
 use serde_json::json;
+use tokio::io::AsyncWriteExt as _;
 
-use crate::{app::App, error::CliError};
+use crate::{app::App, error::CliError, remote::Remote};
 
 /// Offer your enabled servers to any MCP client, as one server behind the gate.
 ///
@@ -50,6 +51,9 @@ pub struct Args {
 /// A port that is taken, a token that cannot be kept.
 pub async fn run(args: &Args, app: &App) -> Result<u8, CliError> {
     let folders = app.folders.clone().ok_or(portcullis_settings::FoldersError::NoHome)?;
+    if let Some(id) = &args.group {
+        app.gate.group(id).await?;
+    }
     let token = |purpose| endpoint_token(&folders.data, purpose).map_err(portcullis::GateError::from);
     let mcp: Option<Secret> = if args.no_token { None } else { Some(token(TokenPurpose::Mcp)?) };
     let gateway = Gateway::new(GatewayParts {
@@ -68,22 +72,12 @@ pub async fn run(args: &Args, app: &App) -> Result<u8, CliError> {
     }
     let note = EndpointNote { port, process: std::process::id() };
     let claim = EndpointClaim::take(&folders.data, &note).map_err(portcullis::GateError::from)?;
-    if claim.is_none() && !args.stdio {
-        return Err(CliError::blocked("serving", "an endpoint of this store is running already")
-            .help("there is one gate for all clients: connect to that one, or end it first"));
-    }
+    let Some(claim) = claim else { return beside(args, app).await };
     if args.stdio {
         let serving = listeners.serve(gateway.router(), pending());
-        let group = match &args.group {
-            Some(id) => Some(app.gate.group(id).await?),
-            None => None,
-        };
-        let client = gateway.serve_stream(group, tokio::io::stdin(), tokio::io::stdout());
+        let client = gateway.serve_stream(args.group.as_deref(), tokio::io::stdin(), tokio::io::stdout());
         return tokio::select! {
-            result = client => match result {
-                Ok(()) => Ok(0),
-                Err(error) => Err(CliError::new(4, "client", "the client cannot be read or written").because(&error)),
-            },
+            result = client => result.map(|()| 0).map_err(|error| broken(&error)),
             () = serving => Ok(0),
         };
     }
@@ -91,6 +85,47 @@ pub async fn run(args: &Args, app: &App) -> Result<u8, CliError> {
     listeners.serve(gateway.router(), pending()).await;
     drop(claim);
     Ok(0)
+}
+
+/// Another process has the endpoint of this store. There is one gate for all clients: a client that started this one
+/// is handed on to it.
+async fn beside(args: &Args, app: &App) -> Result<u8, CliError> {
+    let remote = Remote::starting(app).await?;
+    if !args.stdio {
+        let EndpointNote { port, process } = remote.note();
+        let what = format!("the process {process} serves this store already, at port {port}");
+        return Err(CliError::blocked("serving", what)
+            .help("there is one gate for all clients: connect to that one, or end it first"));
+    }
+    app.output.note(&format!("handed on to the endpoint at port {}, where questions are asked", remote.note().port));
+    let (mut from, mut to) = remote.pipe(args.group.as_deref()).await?.into_split();
+    let (mut input, mut output) = (tokio::io::stdin(), tokio::io::stdout());
+    let sent = async {
+        tokio::io::copy(&mut input, &mut to).await?;
+        // The endpoint hands over what it has answered, and ends.
+        to.shutdown().await
+    };
+    let received = async {
+        tokio::io::copy(&mut from, &mut output).await?;
+        output.flush().await
+    };
+    let mut received = pin!(received);
+    tokio::select! {
+        // Whoever reads no more is gone, too.
+        done = &mut received => {
+            done.map_err(|error| broken(&error))?;
+            Err(CliError::new(4, "endpoint", "the endpoint that this client was handed on to has ended")
+                .help("start the client's connection again: it becomes the endpoint, or finds the next"))
+        }
+        sent = sent => {
+            sent.map_err(|error| broken(&error))?;
+            received.await.map(|()| 0).map_err(|error| broken(&error))
+        }
+    }
+}
+
+fn broken(error: &io::Error) -> CliError {
+    CliError::new(4, "client", "the client cannot be read or written").because(error)
 }
 
 fn say(args: &Args, app: &App, folders: &portcullis_settings::Folders, port: u16) {

@@ -15,7 +15,10 @@ pub fn text(question: &Question) -> String {
         "May this call be made?".to_owned(),
         String::new(),
         format!("  tool       {}", quote(&question.tool)),
-        format!("  server     {}", quote(&question.server)),
+        match question.own {
+            true => "  server     none: it is a tool of the gate itself".to_owned(),
+            false => format!("  server     {}", quote(&question.server)),
+        },
         format!("  asked by   {}", escape(&question.caller)),
     ];
     lines.extend(question.client.as_ref().map(|client| format!("  client     {} (as it says itself)", escape(client))));
@@ -23,7 +26,8 @@ pub fn text(question: &Question) -> String {
     theirs.extend(question.title.as_ref().map(|title| format!("title: {title}")));
     theirs.extend(question.description.clone());
     if !theirs.is_empty() {
-        lines.push("  in the server's own words:".to_owned());
+        let whose = if question.own { "  what it does:" } else { "  in the server's own words:" };
+        lines.push(whose.to_owned());
         lines.push(their_words(&theirs.join("\n")));
     }
     if question.claims_read_only {
@@ -38,7 +42,11 @@ pub fn text(question: &Question) -> String {
 #[must_use]
 pub fn prompt(question: &Question) -> String {
     let (tool, server) = (quote(&question.tool), quote(&question.server));
-    format!("{tool} on {server}: [y] once  [s] until this program ends  [a] always  [N] no: ")
+    match question.own {
+        // What it is granted holds no longer.
+        true => format!("{tool} of the gate itself: [y] once  [s] until this program ends  [N] no: "),
+        false => format!("{tool} on {server}: [y] once  [s] until this program ends  [a] always  [N] no: "),
+    }
 }
 
 /// The same JSON with white space between its tokens and nothing else changed: numbers, escapes

@@ -26,7 +26,7 @@ type Result_ = Result<String, ApiError>;
 
 /// Calls under way, by the id of the question that they wait for.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Calls(Arc<Mutex<HashMap<String, JoinHandle<Result_>>>>);
+pub(crate) struct Calls(Arc<Mutex<HashMap<String, Abandoned>>>);
 
 /// Notes the question that a call waits for; leaves the answer to others.
 #[derive(Debug)]
@@ -48,28 +48,30 @@ impl Calls {
         let (note, asked) = oneshot::channel();
         let gate = gateway.0.gate.clone();
         let approver: Arc<dyn Approver> = Arc::new(Noted(Mutex::new(Some(note))));
-        let mut work = tokio::spawn(async move {
+        // Whoever goes away before the question is noted takes the call back.
+        let mut work = Abandoned(tokio::spawn(async move {
             let context = CallContext { client, approver: Some(approver), ..CallContext::default() };
             let result = gate.call_for(call, &context).await?;
             Ok(done(result.get()))
-        });
+        }));
         let question = tokio::select! {
-            result = &mut work => return result.map_err(|_| ApiError::usage("the call was given up"))?,
+            result = &mut work.0 => return result.map_err(|_| ApiError::usage("the call was given up"))?,
             Ok(question) = asked => question,
         };
         let mut calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if calls.len() >= CALLS {
-            calls.retain(|_, work| !work.is_finished());
+            calls.retain(|_, work| !work.0.is_finished());
+        }
+        if calls.len() >= CALLS {
+            return Err(ApiError::usage(format!("{CALLS} calls wait already for answers, or to be fetched")));
         }
         calls.insert(question.id.clone(), work);
         drop(calls);
         let (calls, id) = (Arc::downgrade(&self.0), question.id.clone());
         tokio::spawn(async move {
             tokio::time::sleep(KEPT).await;
-            if let Some(calls) = calls.upgrade()
-                && let Some(work) = calls.lock().unwrap_or_else(PoisonError::into_inner).remove(&id)
-            {
-                work.abort();
+            if let Some(calls) = calls.upgrade() {
+                drop(calls.lock().unwrap_or_else(PoisonError::into_inner).remove(&id));
             }
         });
         Ok(json!({"status": "asked", "question": question}).to_string())
@@ -78,13 +80,14 @@ impl Calls {
     /// The result of a call that waited for the question of this id; waits for it.
     pub(crate) async fn wait(&self, id: &str) -> Result_ {
         let work = self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
-        let work = work.ok_or_else(|| ApiError::unknown("no call waits for a question of this id"))?;
         // Whoever goes away while it waits takes the call back.
-        let mut work = Abandoned(work);
+        let mut work = work.ok_or_else(|| ApiError::unknown("no call waits for a question of this id"))?;
         (&mut work.0).await.map_err(|_| ApiError::usage("the call was given up"))?
     }
 }
 
+/// A call that ends with whoever waits for it.
+#[derive(Debug)]
 struct Abandoned(JoinHandle<Result_>);
 
 impl Drop for Abandoned {

@@ -64,13 +64,25 @@ impl ManagementClient {
         self.send(operation.verb.name(), &path, body).await
     }
 
-    async fn send(&self, method: &str, path: &str, body: String) -> Result<String, ApiError> {
-        let unreachable = |error: &dyn std::error::Error| ApiError {
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
+    pub(crate) fn token(&self) -> &Secret {
+        &self.token
+    }
+
+    pub(crate) fn unreachable(&self, error: &dyn std::error::Error) -> ApiError {
+        ApiError {
             class: "unreachable".to_owned(),
             code: "endpoint".to_owned(),
             message: format!("the endpoint at port {} does not answer: {error}", self.port),
             help: Some("is `portcullis serve` still running?".to_owned()),
-        };
+        }
+    }
+
+    async fn send(&self, method: &str, path: &str, body: String) -> Result<String, ApiError> {
+        let unreachable = |error: &dyn std::error::Error| self.unreachable(error);
         let stream = TcpStream::connect(("127.0.0.1", self.port)).await.map_err(|error| unreachable(&error))?;
         let (mut sender, connection) =
             http1::handshake(TokioIo::new(stream)).await.map_err(|error| unreachable(&error))?;
@@ -108,7 +120,7 @@ impl ManagementClient {
 }
 
 /// As a part of a path or of a query.
-fn encoded(text: &str) -> String {
+pub(crate) fn encoded(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {

@@ -20,7 +20,7 @@ use axum::{
 use http::{HeaderValue, StatusCode, header};
 use serde_json::{Map, Value, json};
 
-pub(crate) use self::calls::Calls;
+pub(crate) use self::{calls::Calls, client::encoded};
 pub use self::{
     client::ManagementClient,
     error::ApiError,

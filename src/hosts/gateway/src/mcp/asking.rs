@@ -26,6 +26,18 @@ use super::{
 /// How often a client that waits for a person is told so.
 const REMINDER: Duration = Duration::from_secs(5);
 
+/// Brings questions to a client.
+#[async_trait]
+pub(crate) trait Puts: ClientHandler {
+    /// The client's answer. Unlike [`ClientHandler::answer`], which is for servers, not bounded in how often.
+    async fn put(&self, request: ServerRequest) -> Result<String, Refusal>;
+
+    /// Whether the request that it is for may be put again, to go on.
+    fn is_put_again(&self) -> bool {
+        false
+    }
+}
+
 /// Has a client with a session answer what servers ask while its request is under way.
 #[derive(Debug)]
 pub(crate) struct AsksClient {
@@ -79,6 +91,17 @@ impl ClientHandler for AsksClient {
 
     async fn answer(&self, request: ServerRequest) -> Result<String, Refusal> {
         self.client.endpoint.pace.ask(&request.server)?;
+        self.put(request).await
+    }
+
+    fn answers_for_all(&self) -> bool {
+        !self.client.stateless
+    }
+}
+
+#[async_trait]
+impl Puts for AsksClient {
+    async fn put(&self, request: ServerRequest) -> Result<String, Refusal> {
         let answer = self.client.ask(&self.on, request.kind.method(), &labelled(&request)).await;
         answer.map_err(|error| match error.code {
             RpcError::METHOD_NOT_FOUND => Refusal::NotOffered,
@@ -122,15 +145,30 @@ pub(crate) fn labelled(request: &ServerRequest) -> String {
     params.and_then(|params| labelled(&params)).unwrap_or_else(|| request.params.clone())
 }
 
+/// The token under which a request's client hears of its progress, as it wrote it: one that is put again brings a new
+/// one, or none.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ProgressToken(Arc<Mutex<Option<String>>>);
+
+impl ProgressToken {
+    pub(crate) fn get(&self) -> Option<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn set(&self, token: Option<String>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = token;
+    }
+}
+
 /// Tells a client that its call waits for a person, so that it does not give up; and asks it, where the
 /// host's person switched that on.
 #[derive(Debug)]
 pub(crate) struct Notices {
-    /// The client's token for progress, as it wrote it.
-    pub(crate) token: Option<String>,
+    /// The client's token for progress.
+    pub(crate) token: ProgressToken,
     pub(crate) on: mpsc::Sender<String>,
     /// Whom to ask as well.
-    pub(crate) asks: Option<Arc<dyn ClientHandler>>,
+    pub(crate) asks: Option<Arc<dyn Puts>>,
 }
 
 #[async_trait]
@@ -161,7 +199,7 @@ impl Approver for Notices {
 
 impl Notices {
     async fn remind(&self, question: &Question, count: u32) {
-        let Some(token) = &self.token else { return };
+        let Some(token) = self.token.get() else { return };
         // Less than any progress that the server may tell later: it only ever grows.
         let progress = f64::from(count) * 1e-6;
         let words = json!(format!(
@@ -178,7 +216,7 @@ impl Notices {
 
 /// Asks for the decision as a form in the client. Whatever is no clear yes leaves the question open to others,
 /// but for a clear no.
-async fn form(handler: &dyn ClientHandler, question: &Question) -> Result<Answer, ApproverError> {
+async fn form(handler: &dyn Puts, question: &Question) -> Result<Answer, ApproverError> {
     let words = format!(
         "Allow the tool {} of the server {} with these arguments?\n{}",
         quote(&question.tool),
@@ -200,7 +238,7 @@ async fn form(handler: &dyn ClientHandler, question: &Question) -> Result<Answer
         key: None,
         params: params.to_string(),
     };
-    let answer = handler.answer(request).await.map_err(|refusal| ApproverError::Failed(refusal.to_string()))?;
+    let answer = handler.put(request).await.map_err(|refusal| ApproverError::Failed(refusal.to_string()))?;
     let answer: Value = serde_json::from_str(&answer).unwrap_or_default();
     match (answer["action"].as_str(), answer["content"]["decision"].as_str()) {
         (Some("accept"), Some("once")) => Ok(Answer::Once),

@@ -7,17 +7,18 @@ use portcullis::{
     approval::{Approver, Arguments, Call},
     gate::{CallContext, ErrorClass},
     model_text::json_for_model,
-    session::{ClientHandler, LogLevel, SessionError, Waiter},
+    session::{LogLevel, SessionError, Waiter},
 };
 use serde::Deserialize;
 use serde_json::{json, value::RawValue};
 use tokio::sync::mpsc;
 
 use super::{
-    asking::{AsksClient, Missed, Notices},
+    asking::{AsksClient, Missed, Notices, ProgressToken, Puts},
     client::Client,
+    dispatch,
     message::{self, RpcError, with_member},
-    suspended::{self, Suspends},
+    suspended::{self, Put, Suspends},
 };
 use crate::{
     offer::of_gate,
@@ -150,53 +151,64 @@ async fn wanted(
     on: &mpsc::Sender<String>,
 ) -> Result<String, RpcError> {
     let extras: Extras<'_> = read(params)?;
-    if let Some(level) = extras.meta.as_ref().and_then(|meta| meta.log_level)
-        && client.stateless
-    {
-        client.set_log_level(level);
-    }
+    let log_level = extras.meta.as_ref().and_then(|meta| meta.log_level);
     let token = extras.meta.and_then(|meta| meta.progress_token).map(|token| token.get().to_owned());
     let offers = client.offers();
     let asks = offers.elicitation_form || offers.elicitation_url || offers.sampling || offers.roots;
     if !client.stateless || !asks {
+        if client.stateless {
+            client.set_log_level(log_level);
+        }
         let handler = Arc::new(AsksClient { client: client.clone(), on: on.clone(), missed: Missed::default() });
-        let result = carried(client, wanted, token, on.clone(), handler.clone()).await;
+        let progress = ProgressToken::default();
+        progress.set(token);
+        let result = carried(client, wanted, progress, on.clone(), handler.clone()).await;
         return handler.missed.explain(client, result);
     }
     let about = format!("{wanted:?}");
     let suspended = &client.endpoint.suspended;
-    let answers = suspended::answers(extras.input_responses)?;
+    let put = Put { answers: suspended::answers(extras.input_responses)?, token, log_level };
     if let Some(state) = &extras.request_state {
-        return suspended.resume(&about, state, answers, on).await;
+        return suspended.resume(&about, state, put, on).await;
     }
     let of = client;
     let client = client.clone();
-    let work = |on, handler: Arc<Suspends>| async move {
-        let result = carried(&client, wanted, token, on, handler.clone()).await;
+    let work = |progress, on, handler: Arc<Suspends>| async move {
+        let result = carried(&client, wanted, progress, on, handler.clone()).await;
         handler.missed.explain(&client, result)
     };
-    suspended.begin(about, of, answers, on, work).await
+    suspended.begin(about, of, put, on, work).await
 }
 
 /// Carries it out; progress goes to the client as it comes.
 async fn carried(
     client: &Client,
     wanted: Wanted,
-    token: Option<String>,
+    token: ProgressToken,
     on: mpsc::Sender<String>,
-    handler: Arc<dyn ClientHandler>,
+    handler: Arc<impl Puts + 'static>,
 ) -> Result<String, RpcError> {
     let (progress, mut progressed) = mpsc::channel::<Box<RawValue>>(16);
     let asks = client.endpoint.options.ask_in_client && handler.offers().elicitation_form;
-    let notices = Notices { token: token.clone(), on: on.clone(), asks: asks.then(|| handler.clone()) };
-    let approver = (token.is_some() || asks).then(|| Arc::new(notices) as Arc<dyn Approver>);
+    let notices =
+        Notices { token: token.clone(), on: on.clone(), asks: asks.then(|| handler.clone() as Arc<dyn Puts>) };
+    // One that is put again may bring a token then.
+    let tells = handler.is_put_again() || token.get().is_some();
+    let approver = (tells || asks).then(|| Arc::new(notices) as Arc<dyn Approver>);
     let context = CallContext {
         client: client.description(),
-        waiter: Waiter { progress: token.is_some().then_some(progress), handler: Some(handler), client: client.number },
+        waiter: Waiter { progress: tells.then_some(progress), handler: Some(handler), client: client.number },
         approver,
     };
-    let mut work = std::pin::pin!(sent(client, wanted, &context));
-    let Some(token) = token else { return work.await };
+    let is_read = matches!(wanted, Wanted::Read { .. });
+    let work = async {
+        let result = sent(client, wanted, &context).await?;
+        Ok(if client.stateless { finished(result, is_read) } else { result })
+    };
+    let mut work = std::pin::pin!(work);
+    if !tells {
+        return work.await;
+    }
     loop {
         tokio::select! {
             biased;
@@ -213,10 +225,36 @@ async fn carried(
 }
 
 /// Progress of a server, under the client's own token.
-async fn tell_progress(on: &mpsc::Sender<String>, params: &RawValue, token: &str) {
-    if let Some(params) = with_member(params, "progressToken", token) {
+async fn tell_progress(on: &mpsc::Sender<String>, params: &RawValue, token: &ProgressToken) {
+    if let Some(token) = token.get()
+        && let Some(params) = with_member(params, "progressToken", &token)
+    {
         let _ = on.send(message::notification("notifications/progress", &params)).await;
     }
+}
+
+/// What a server gave, as a result from revision 2026-07-28 on: one that is final, whatever the server says of it, since
+/// what it asks reaches the client by way of us alone; with a hint for whoever keeps what was read.
+pub(super) fn finished(result: String, is_read: bool) -> String {
+    // A name may be written with escapes.
+    let may_say = result.contains("resultType") || result.contains("\\u00");
+    let set = |text: &str, name: &str, json: &str| {
+        let raw: &RawValue = serde_json::from_str(text).ok()?;
+        with_member(raw, name, json)
+    };
+    let result = match may_say {
+        true => set(&result, "resultType", "\"complete\"").unwrap_or(result),
+        false => dispatch::complete_result(&result).unwrap_or(result),
+    };
+    if !is_read {
+        return result;
+    }
+    let Some(members) = serde_json::from_str(&result).ok().and_then(message::members) else { return result };
+    if members.iter().any(|(name, _)| name == "ttlMs") {
+        return result;
+    }
+    let hinted = set(&result, "cacheScope", "\"private\"");
+    hinted.and_then(|hinted| set(&hinted, "ttlMs", &dispatch::TTL_MS.to_string())).unwrap_or(result)
 }
 
 async fn sent(client: &Client, wanted: Wanted, context: &CallContext) -> Result<String, RpcError> {
@@ -274,5 +312,39 @@ fn refused(client: &Client, error: &GateError) -> Result<String, RpcError> {
             Ok(json!({"content": [{"type": "text", "text": text}], "isError": true, "_meta": code}).to_string())
         }
         _ => Err(told),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn s30_what_a_server_gave_is_final_whatever_it_says_of_itself() {
+        for (result, expected) in [
+            ("{}", r#"{"resultType":"complete"}"#),
+            (r#"{"a":1}"#, r#"{"resultType":"complete","a":1}"#),
+            (r#"{"resultType":"complete","a":1e400}"#, r#"{"resultType":"complete","a":1e400}"#),
+            (r#"{"resultType":"input_required","a":1}"#, r#"{"resultType":"complete","a":1}"#),
+            (r#"{"resultTyp\u0065":"input_required"}"#, r#"{"resultType":"complete"}"#),
+            (
+                r#"{"a":{"resultType":"input_required"}}"#,
+                r#"{"resultType":"complete","a":{"resultType":"input_required"}}"#,
+            ),
+        ] {
+            assert_eq!(finished(result.to_owned(), false), expected);
+        }
+    }
+
+    #[test]
+    fn what_was_read_is_kept_by_nobody_unless_its_server_says_so() {
+        for (result, expected) in [
+            (r#"{"contents":[]}"#, r#"{"ttlMs":0,"cacheScope":"private","resultType":"complete","contents":[]}"#),
+            (r#"{"ttlMs":5}"#, r#"{"resultType":"complete","ttlMs":5}"#),
+            // What stands in the text of a resource says nothing of it.
+            (r#"{"a":{"ttlMs":5}}"#, r#"{"ttlMs":0,"cacheScope":"private","resultType":"complete","a":{"ttlMs":5}}"#),
+        ] {
+            assert_eq!(finished(result.to_owned(), true), expected);
+        }
     }
 }

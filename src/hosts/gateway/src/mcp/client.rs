@@ -149,8 +149,8 @@ impl Client {
         *self.log_level.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn set_log_level(&self, level: LogLevel) {
-        *self.log_level.lock().unwrap_or_else(PoisonError::into_inner) = Some(level);
+    pub(crate) fn set_log_level(&self, level: Option<LogLevel>) {
+        *self.log_level.lock().unwrap_or_else(PoisonError::into_inner) = level;
     }
 
     /// Who asks, as grants and the trail know it: what a client calls itself and how it came in.
@@ -177,7 +177,7 @@ impl Client {
         method: &str,
         params: &str,
     ) -> Result<String, RpcError> {
-        let gone = || RpcError::new(RpcError::INTERNAL, "the client went away");
+        let gone = || RpcError::new(RpcError::INTERNAL, "the client went away, or takes no stream of events");
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let (answer, answered) = oneshot::channel();
         {

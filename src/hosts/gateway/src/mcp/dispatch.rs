@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use super::{
     HANDSHAKES, WITH_HANDSHAKE, calls,
     client::{Client, Identity},
-    message::{RpcError, with_member},
+    message::RpcError,
     revisions,
     subscriptions::Subscriptions,
 };
@@ -18,7 +18,7 @@ use crate::offer::of_gate;
 
 /// How long a list may be kept, in milliseconds (SEP-2549): not at all, since a decision of the person
 /// changes it at once.
-const TTL_MS: u64 = 0;
+pub(super) const TTL_MS: u64 = 0;
 
 /// Carries out a request. What has to be told before the result goes to `on`.
 pub(crate) async fn request(
@@ -28,14 +28,14 @@ pub(crate) async fn request(
     on: &mpsc::Sender<String>,
 ) -> Result<String, RpcError> {
     let result = match method {
-        "tools/call" => calls::call(client, params, on).await?,
+        "tools/call" => return calls::call(client, params, on).await,
         "tools/list" => tools(client, params).await?,
         "resources/list" => list(client, params, ListKind::Resources).await?,
         "resources/templates/list" => list(client, params, ListKind::ResourceTemplates).await?,
         "prompts/list" => list(client, params, ListKind::Prompts).await?,
-        "resources/read" => kept_by_nobody(client, calls::read_resource(client, params, on).await?),
-        "prompts/get" => calls::get_prompt(client, params, on).await?,
-        "completion/complete" => complete(client, params).await?,
+        "resources/read" => return calls::read_resource(client, params, on).await,
+        "prompts/get" => return calls::get_prompt(client, params, on).await,
+        "completion/complete" => return complete(client, params).await,
         "server/discover" if client.stateless => discovered(),
         _ if client.stateless => return Err(RpcError::method_not_found(method)),
         "initialize" => return initialize(client, params),
@@ -45,7 +45,7 @@ pub(crate) async fn request(
             struct Sets {
                 level: LogLevel,
             }
-            client.set_log_level(calls::read::<Sets>(params)?.level);
+            client.set_log_level(Some(calls::read::<Sets>(params)?.level));
             return Ok("{}".to_owned());
         }
         "resources/subscribe" => {
@@ -58,18 +58,14 @@ pub(crate) async fn request(
         }
         _ => return Err(RpcError::method_not_found(method)),
     };
-    Ok(if client.stateless { complete_result(result) } else { result })
+    Ok(if client.stateless { complete_result(&result).unwrap_or(result) } else { result })
 }
 
 /// From revision 2026-07-28 on a result says that it is one.
-fn complete_result(result: String) -> String {
-    if result.contains("\"resultType\"") {
-        return result;
-    }
-    match result.strip_prefix('{') {
-        Some("}") => r#"{"resultType":"complete"}"#.to_owned(),
-        Some(members) => [r#"{"resultType":"complete","#, members].concat(),
-        None => result,
+pub(super) fn complete_result(result: &str) -> Option<String> {
+    match result.strip_prefix('{')?.trim_start() {
+        "}" => Some(r#"{"resultType":"complete"}"#.to_owned()),
+        members => Some([r#"{"resultType":"complete","#, members].concat()),
     }
 }
 
@@ -161,18 +157,6 @@ fn page(client: &Client, member: &str, items: &[String]) -> String {
     format!(r#"{{"{member}":[{}]{hints}}}"#, items.join(","))
 }
 
-/// Hints for whoever keeps what was read, where its server gave none.
-fn kept_by_nobody(client: &Client, result: String) -> String {
-    if !client.stateless || result.contains("\"ttlMs\"") || result.contains("\"input_required\"") {
-        return result;
-    }
-    let hinted = serde_json::value::RawValue::from_string(result.clone()).ok().and_then(|raw| {
-        let raw = with_member(&raw, "cacheScope", "\"private\"")?;
-        with_member(&RawValue::from_string(raw).ok()?, "ttlMs", &TTL_MS.to_string())
-    });
-    hinted.unwrap_or(result)
-}
-
 fn located(params: Option<&RawValue>) -> Result<String, RpcError> {
     #[derive(Deserialize)]
     struct Located {
@@ -211,21 +195,6 @@ async fn complete(client: &Client, params: Option<&RawValue>) -> Result<String, 
     let of = if is_prompt { Completed::Prompt(&own) } else { Completed::Resource(&own) };
     let Argument { name, value } = &complete.argument;
     let completed = offer.gate().complete(&server, of, name, value).await;
-    Ok(completed.map_err(|error| of_gate(&error))?.into_string())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_result_says_once_that_it_is_one() {
-        for (result, expected) in [
-            ("{}", r#"{"resultType":"complete"}"#),
-            (r#"{"a":1}"#, r#"{"resultType":"complete","a":1}"#),
-            (r#"{"resultType":"input_required"}"#, r#"{"resultType":"input_required"}"#),
-        ] {
-            assert_eq!(complete_result(result.to_owned()), expected);
-        }
-    }
+    let completed = completed.map_err(|error| of_gate(&error))?.into_string();
+    Ok(if client.stateless { calls::finished(completed, false) } else { completed })
 }

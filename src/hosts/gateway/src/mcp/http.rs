@@ -227,6 +227,10 @@ fn status(client: &Client, error: &RpcError) -> StatusCode {
 /// Whoever goes away takes the request back.
 async fn answered(client: Arc<Client>, id: &str, method: &str, params: Option<&RawValue>, streams: bool) -> Response {
     let (on, mut told) = mpsc::channel(ON_THE_WAY);
+    if !streams {
+        // It hears no more than the result: a question for it fails at once.
+        told.close();
+    }
     let (id, method, params) = (id.to_owned(), method.to_owned(), params.map(ToOwned::to_owned));
     let failure = Arc::new(std::sync::OnceLock::new());
     let noted = failure.clone();
@@ -238,25 +242,17 @@ async fn answered(client: Arc<Client>, id: &str, method: &str, params: Option<&R
         }
         message::answer(Some(&id), &result)
     });
-    let begun = tokio::time::Instant::now();
-    let (first, work) = loop {
-        tokio::select! {
+    let (first, work) = tokio::select! {
             biased;
-            Some(first) = told.recv() => {
-                // One that takes no stream hears no more than the result.
-                if streams {
-                    break (Some(first), Work::UnderWay(work));
-                }
-            }
+            Some(first) = told.recv() => (Some(first), Work::UnderWay(work)),
             answer = &mut work => {
                 // What it told with its last breath comes before it.
                 match told.try_recv() {
-                    Ok(first) if streams => break (Some(first), Work::Done(answer)),
-                    _ => return json(failure.get().copied().unwrap_or(StatusCode::OK), answer),
+                    Ok(first) => (Some(first), Work::Done(answer)),
+                    Err(_) => return json(failure.get().copied().unwrap_or(StatusCode::OK), answer),
                 }
             }
-            () = tokio::time::sleep_until(begun + EARLY), if streams => break (None, Work::UnderWay(work)),
-        }
+            () = tokio::time::sleep(EARLY), if streams => (None, Work::UnderWay(work)),
     };
     // The newer revisions know no way to take a stream up again: there, whoever goes away takes the request back.
     if !client.stateless && client.streams.has_room() {

@@ -40,7 +40,7 @@ pub(crate) struct Told {
     // Its subscriptions last as long as somebody hears of them.
     client: Arc<Client>,
     notices: broadcast::Receiver<Arc<str>>,
-    changes: Option<watch::Receiver<Counts>>,
+    changes: watch::Receiver<Counts>,
     counts: Counts,
     wants: Filter,
     /// The id of the request that listens, as it was written.
@@ -106,11 +106,8 @@ impl Told {
     async fn new(client: &Arc<Client>, wants: Filter, subscription: Option<String>) -> Self {
         let notices = client.notices();
         let endpoint = &client.endpoint;
-        let changes = match wants.tools_list_changed || wants.resources_list_changed || wants.prompts_list_changed {
-            true => Some(endpoint.changes.listen(endpoint).await),
-            false => None,
-        };
-        let counts = changes.as_ref().map(|changes| *changes.borrow()).unwrap_or_default();
+        let changes = endpoint.changes.listen(endpoint).await;
+        let counts = *changes.borrow();
         Self { client: client.clone(), notices, changes, counts, wants, subscription, first: Vec::new() }
     }
 
@@ -120,15 +117,9 @@ impl Told {
             if let Some(first) = self.first.pop() {
                 return Some(Said::Message(first));
             }
-            let changes = &mut self.changes;
-            let changed = async {
-                if let Some(changes) = changes
-                    && changes.changed().await.is_ok()
-                {
-                    return *changes.borrow();
-                }
-                std::future::pending().await
-            };
+            if self.counts.over {
+                return None;
+            }
             tokio::select! {
                 notice = self.notices.recv() => match notice {
                     Ok(notice) => return Some(Said::Message(self.tag(&notice))),
@@ -136,7 +127,11 @@ impl Told {
                     Err(broadcast::error::RecvError::Lagged(_)) => {}
                     Err(broadcast::error::RecvError::Closed) => return None,
                 },
-                counts = changed => self.note(counts),
+                changed = self.changes.changed() => {
+                    changed.ok()?;
+                    let counts = *self.changes.borrow_and_update();
+                    self.note(counts);
+                }
                 () = tokio::time::sleep(ALIVE) => return Some(Said::Nothing),
             }
         }

@@ -3,6 +3,7 @@
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use futures::{
@@ -25,10 +26,14 @@ use super::{
 };
 use crate::endpoint::Endpoint;
 
+/// Most requests of the newer era that are under way on one pipe.
+const REQUESTS: usize = 1024;
+/// How long requests that are under way may take to end once the input has.
+const END_TIME: Duration = Duration::from_secs(2);
 /// Messages that wait to be written.
 const UNWRITTEN: usize = 64;
 
-/// Serves one client until its input ends; what is under way then is taken back.
+/// Serves one client until its input ends; what is under way then has two seconds to end, and is taken back after that.
 ///
 /// # Errors
 ///
@@ -49,24 +54,49 @@ pub(crate) async fn serve(
         let message = tokio::select! {
             Some(message) = written.recv() => message,
             Some(()) = under_way.next(), if !under_way.is_empty() => continue,
-            Some(said) = told.next() => match said {
+            said = told.next() => match said {
                 // Who shook hands is told unasked; others listen for it.
-                Said::Message(message) if pipe.session.identity().is_some() => message,
-                _ => continue,
+                Some(Said::Message(message)) if pipe.session.identity().is_some() => message,
+                Some(_) => continue,
+                // What it shows is no more.
+                None => return Ok(()),
             },
             // What was read of a line stays in `line` when something else comes first.
             read = read_line(&mut input, &mut line, limit) => {
                 if !read? {
-                    return Ok(());
+                    break;
                 }
                 under_way.extend(pipe.message(&std::mem::take(&mut line)));
                 continue;
             }
         };
-        output.write_all(message.replace(['\n', '\r'], " ").as_bytes()).await?;
-        output.write_all(b"\n").await?;
-        output.flush().await?;
+        write(&mut output, &message).await?;
     }
+    // Whoever said all that it has to say still hears the answers that come soon.
+    let soon = tokio::time::sleep(END_TIME);
+    let mut soon = std::pin::pin!(soon);
+    loop {
+        let message = tokio::select! {
+            biased;
+            Some(message) = written.recv() => message,
+            done = under_way.next() => match done {
+                Some(()) => continue,
+                None => break,
+            },
+            () = &mut soon => break,
+        };
+        write(&mut output, &message).await?;
+    }
+    while let Ok(message) = written.try_recv() {
+        write(&mut output, &message).await?;
+    }
+    Ok(())
+}
+
+async fn write(output: &mut (impl AsyncWrite + Unpin), message: &str) -> std::io::Result<()> {
+    let line = [&message.replace(['\n', '\r'], " "), "\n"].concat();
+    output.write_all(line.as_bytes()).await?;
+    output.flush().await
 }
 
 /// Both eras on one pipe: a session for those who shake hands, and requests that each say who asks.
@@ -107,7 +137,15 @@ impl Pipe {
                 Ok(Era::Handshake) => Some(self.request(self.session.clone(), id, &method, params)),
                 Ok(Era::Stateless(identity)) => {
                     let client = Client::stateless(self.session.endpoint.clone(), identity);
-                    if locked(&self.requests).contains_key(id.get()) {
+                    let (taken, count) = {
+                        let requests = locked(&self.requests);
+                        (requests.contains_key(id.get()), requests.len())
+                    };
+                    if count >= REQUESTS {
+                        let why = format!("{REQUESTS} requests are under way already");
+                        return refused(Some(id.get()), RpcError::new(RpcError::INTERNAL, why));
+                    }
+                    if taken {
                         return refused(
                             Some(id.get()),
                             RpcError::new(RpcError::INVALID_REQUEST, "a request of this id is under way"),

@@ -50,6 +50,8 @@ struct Kept {
     /// How many messages there were, and one more at the end.
     count: watch::Sender<u64>,
     listeners: AtomicUsize,
+    /// How often nobody was left.
+    left: AtomicU64,
     task: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -137,6 +139,7 @@ impl Streams {
             messages: Mutex::default(),
             count: watch::Sender::new(0),
             listeners: AtomicUsize::new(0),
+            left: AtomicU64::new(0),
             task: Mutex::default(),
         });
         if let Some(first) = first {
@@ -178,13 +181,15 @@ impl Drop for Listener {
         if self.kept.listeners.fetch_sub(1, Ordering::AcqRel) > 1 {
             return;
         }
+        let left = self.kept.left.fetch_add(1, Ordering::AcqRel) + 1;
         let (client, id, kept) = (Arc::downgrade(&self.client), self.id, Arc::downgrade(&self.kept));
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         runtime.spawn(async move {
             tokio::time::sleep(KEPT).await;
             let (Some(client), Some(kept)) = (client.upgrade(), kept.upgrade()) else { return };
             let mut open = client.streams.open();
-            if kept.listeners.load(Ordering::Acquire) == 0 {
+            // Whoever came in between begins the time anew.
+            if kept.listeners.load(Ordering::Acquire) == 0 && kept.left.load(Ordering::Acquire) == left {
                 open.remove(&id);
             }
         });

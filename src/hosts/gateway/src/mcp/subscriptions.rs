@@ -50,9 +50,11 @@ impl Subscriptions {
         let told = uri.clone();
         let task = tokio::spawn(async move {
             while let Some(event) = listening.next().await {
-                if client_of.upgrade().is_none_or(|client| !client.endpoint.offer.shows(&server)) {
+                let Some(client) = client_of.upgrade() else { return };
+                if !client.endpoint.offer.shows(&server).await {
                     return;
                 }
+                drop(client);
                 if matches!(&event, Ok(SessionEvent::ResourceUpdated(changed)) if **changed == *own) {
                     tell(&client_of, &told);
                 }

@@ -26,7 +26,7 @@ use tokio::{
 };
 
 use super::{
-    asking::{self, Missed},
+    asking::{self, Missed, ProgressToken, Puts},
     client::Client,
     message::RpcError,
 };
@@ -59,11 +59,25 @@ struct Running {
     listening: Arc<AtomicBool>,
     /// What the client said before it was asked.
     answers: Answers,
+    client: Arc<Client>,
+    progress: ProgressToken,
+    /// Gives it up, if it waits for too long.
+    expires: Option<JoinHandle<()>>,
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
         self.task.abort();
+        self.wakes();
+    }
+}
+
+impl Running {
+    /// It does not wait any more.
+    fn wakes(&mut self) {
+        if let Some(expires) = self.expires.take() {
+            expires.abort();
+        }
     }
 }
 
@@ -95,10 +109,7 @@ impl ClientHandler for Suspends {
 
     async fn answer(&self, request: ServerRequest) -> Result<String, Refusal> {
         self.client.endpoint.pace.ask(&request.server)?;
-        let gone = |()| Refusal::Denied("the client went away".to_owned());
-        let (answer, answered) = oneshot::channel();
-        self.events.send(Event::Asks(request, answer)).await.map_err(|_| gone(()))?;
-        answered.await.map_err(|_| gone(()))?
+        self.put(request).await
     }
 
     fn missed(&self, kind: RequestKind) {
@@ -108,10 +119,38 @@ impl ClientHandler for Suspends {
     fn is_listening(&self) -> bool {
         self.listening.load(Ordering::Relaxed)
     }
+
+    // Clients of this era are known by their names alone.
+    fn answers_for_all(&self) -> bool {
+        false
+    }
+}
+
+#[async_trait]
+impl Puts for Suspends {
+    async fn put(&self, request: ServerRequest) -> Result<String, Refusal> {
+        let gone = |()| Refusal::Denied("the client went away".to_owned());
+        let (answer, answered) = oneshot::channel();
+        self.events.send(Event::Asks(request, answer)).await.map_err(|_| gone(()))?;
+        answered.await.map_err(|_| gone(()))?
+    }
+
+    fn is_put_again(&self) -> bool {
+        true
+    }
+}
+
+/// What a client says each time that it puts a request.
+#[derive(Debug)]
+pub(crate) struct Put {
+    pub(crate) answers: Answers,
+    /// Its token for progress.
+    pub(crate) token: Option<String>,
+    pub(crate) log_level: Option<LogLevel>,
 }
 
 /// Answers of a client, by the name of what was asked.
-type Answers = BTreeMap<String, String>;
+pub(crate) type Answers = BTreeMap<String, String>;
 
 /// The answers that came with a request.
 ///
@@ -148,9 +187,9 @@ impl Suspended {
         &self,
         about: String,
         client: &Arc<Client>,
-        answers: Answers,
+        put: Put,
         on: &mpsc::Sender<String>,
-        work: impl FnOnce(mpsc::Sender<String>, Arc<Suspends>) -> F,
+        work: impl FnOnce(ProgressToken, mpsc::Sender<String>, Arc<Suspends>) -> F,
     ) -> Result<String, RpcError>
     where
         F: Future<Output = Result<String, RpcError>> + Send + 'static,
@@ -165,14 +204,28 @@ impl Suspended {
             listening: listening.clone(),
             missed: Missed::default(),
         };
-        let work = work(tell, Arc::new(asks));
+        let progress = ProgressToken::default();
+        client.set_log_level(put.log_level);
+        progress.set(put.token);
+        let work = work(progress.clone(), tell, Arc::new(asks));
         let task = tokio::spawn(async move {
             let done = work.await;
             // An error means that nobody waits.
             let _ = events.send(Event::Done(done)).await;
         });
-        let running =
-            Running { events: received, told, task, open: BTreeMap::new(), about, count: 0, listening, answers };
+        let running = Running {
+            events: received,
+            told,
+            task,
+            open: BTreeMap::new(),
+            about,
+            count: 0,
+            listening,
+            answers: put.answers,
+            client: client.clone(),
+            progress,
+            expires: None,
+        };
         self.follow(running, on).await
     }
 
@@ -181,7 +234,7 @@ impl Suspended {
         &self,
         about: &str,
         state: &str,
-        answers: Answers,
+        put: Put,
         on: &mpsc::Sender<String>,
     ) -> Result<String, RpcError> {
         let unknown = || RpcError::invalid_params("`requestState` is not that of a request that waits");
@@ -193,8 +246,11 @@ impl Suspended {
             }
             waiting.remove(state).ok_or_else(unknown)?
         };
+        running.wakes();
+        running.client.set_log_level(put.log_level);
+        running.progress.set(put.token);
         // Answers to what was not asked are nobody's.
-        for (key, response) in answers {
+        for (key, response) in put.answers {
             if let Some((_, answer)) = running.open.remove(&key) {
                 let _ = answer.send(Ok(response));
             }
@@ -247,7 +303,7 @@ impl Suspended {
     }
 
     /// Keeps it for the answers, and says what is wanted.
-    fn keep(&self, running: Running) -> Result<String, RpcError> {
+    fn keep(&self, mut running: Running) -> Result<String, RpcError> {
         let mut token = [0; 24];
         getrandom::fill(&mut token)
             .map_err(|_| RpcError::new(RpcError::INTERNAL, "the operating system gave no random numbers"))?;
@@ -266,15 +322,15 @@ impl Suspended {
         if waiting.len() >= WAITING {
             return Err(RpcError::new(RpcError::INTERNAL, format!("{WAITING} requests wait for answers already")));
         }
-        waiting.insert(state.clone(), running);
-        drop(waiting);
-        let waiting = Arc::downgrade(&self.waiting);
-        tokio::spawn(async move {
+        let (all, key) = (Arc::downgrade(&self.waiting), state.clone());
+        running.expires = Some(tokio::spawn(async move {
             tokio::time::sleep(WAITS).await;
-            if let Some(waiting) = waiting.upgrade() {
-                drop(waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&state));
+            if let Some(waiting) = all.upgrade() {
+                let expired = waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
+                drop(expired);
             }
-        });
+        }));
+        waiting.insert(state, running);
         Ok(result.to_string())
     }
 }

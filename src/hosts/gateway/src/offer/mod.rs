@@ -7,7 +7,7 @@ mod names;
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError, RwLock},
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
@@ -23,23 +23,27 @@ use crate::mcp::message::{RpcError, with_member};
 const LIST_TIME: Duration = Duration::from_secs(15);
 
 /// Which servers an endpoint shows.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Shown {
     /// All that are enabled.
-    #[default]
     All,
-    /// Those of these names, as far as they are enabled.
-    Named(Vec<String>),
+    /// Those that the group of this id holds by now, as far as they are enabled; none once it is gone.
+    Group(String),
     /// This one alone, under its own names.
     One(String),
 }
 
-impl Shown {
+/// The servers that are shown at one moment.
+enum Servers {
+    All,
+    Named(Vec<String>),
+}
+
+impl Servers {
     fn has(&self, server: &str) -> bool {
         match self {
             Self::All => true,
             Self::Named(names) => names.iter().any(|name| name == server),
-            Self::One(name) => name == server,
         }
     }
 }
@@ -48,7 +52,7 @@ impl Shown {
 #[derive(Debug)]
 pub(crate) struct Offer {
     gate: Gate,
-    shown: RwLock<Shown>,
+    shown: Shown,
     naming: Naming,
     tools: Mutex<Arc<Tools>>,
 }
@@ -74,21 +78,25 @@ impl Offer {
             Shown::One(_) => Naming::Own,
             _ => Naming::many(entry),
         };
-        Self { gate, shown: RwLock::new(shown), naming, tools: Mutex::default() }
-    }
-
-    /// Shows these servers from now on.
-    pub(crate) fn show(&self, servers: Vec<String>) {
-        *self.shown.write().unwrap_or_else(PoisonError::into_inner) = Shown::Named(servers);
+        Self { gate, shown, naming, tools: Mutex::default() }
     }
 
     /// Whether a server is shown by now, as far as it is enabled.
-    pub(crate) fn shows(&self, server: &str) -> bool {
-        self.shown.read().unwrap_or_else(PoisonError::into_inner).has(server)
+    pub(crate) async fn shows(&self, server: &str) -> bool {
+        self.shown().await.is_ok_and(|shown| shown.has(server))
     }
 
-    fn shown(&self) -> Shown {
-        self.shown.read().unwrap_or_else(PoisonError::into_inner).clone()
+    /// Looked at each time: what a person takes out of a group is gone at once, wherever they do it.
+    async fn shown(&self) -> Result<Servers, GateError> {
+        Ok(match &self.shown {
+            Shown::All => Servers::All,
+            Shown::One(name) => Servers::Named(vec![name.clone()]),
+            Shown::Group(id) => match self.gate.group(id).await {
+                Ok(group) => Servers::Named(group.servers),
+                Err(GateError::UnknownGroup { .. }) => Servers::Named(Vec::new()),
+                Err(error) => return Err(error),
+            },
+        })
     }
 
     pub(crate) fn gate(&self) -> &Gate {
@@ -102,7 +110,7 @@ impl Offer {
     /// The tools that may be called now. Starts nothing.
     pub(crate) async fn tools(&self) -> Result<Arc<Tools>, GateError> {
         let mut tools = Tools::default();
-        let shown = self.shown();
+        let shown = self.shown().await?;
         for offered in self.gate.offered().await?.into_iter().filter(|offered| shown.has(&offered.server)) {
             let name = self.naming.name(&offered.id, offered.tool.name());
             let json = Value::from(name.as_str()).to_string();
@@ -130,7 +138,8 @@ impl Offer {
     async fn behind(&self, name: &str) -> Result<Option<(String, Arc<Tool>)>, GateError> {
         if let Some(found) = self.known().index.get(name) {
             // What was offered once may have been taken out of the group since.
-            return Ok(Some(found.clone()).filter(|(server, _)| self.shows(server)));
+            let shown = self.shown().await?;
+            return Ok(Some(found.clone()).filter(|(server, _)| shown.has(server)));
         }
         Ok(self.tools().await?.index.get(name).cloned())
     }
@@ -143,7 +152,7 @@ impl Offer {
 
     async fn servers(&self) -> Result<Vec<Server>, GateError> {
         let servers = self.gate.servers().await?.into_iter();
-        let shown = self.shown();
+        let shown = self.shown().await?;
         let shown = servers.filter(|server| server.enabled && shown.has(&server.name));
         Ok(shown.map(|server| Server { name: server.name, id: server.id }).collect())
     }

@@ -18,6 +18,17 @@ pub(in crate::commands) struct ClientFile {
     pub(in crate::commands) path: PathBuf,
 }
 
+/// How a file was before an entry was written into it.
+#[derive(Debug)]
+pub(in crate::commands) enum Before {
+    /// So.
+    Text(Vec<u8>),
+    /// It was not there.
+    Nothing,
+    /// Nobody knows: the entry was put in by hand.
+    Unknown,
+}
+
 impl ClientFile {
     /// The one of a person's that is there, otherwise the one that the client would make.
     pub(in crate::commands) fn find(client: &Client, named: Option<&Path>, app: &App) -> Result<Self, CliError> {
@@ -42,43 +53,81 @@ impl ClientFile {
     }
 
     /// Where the copy from before is kept.
-    pub(in crate::commands) fn copy(&self, entry: &str) -> PathBuf {
+    fn copy(&self, entry: &str) -> PathBuf {
+        self.beside("before", entry)
+    }
+
+    /// What says that there was no file before.
+    fn mark(&self, entry: &str) -> PathBuf {
+        self.beside("made-for", entry)
+    }
+
+    fn beside(&self, what: &str, entry: &str) -> PathBuf {
         let mut name = self.path.file_name().unwrap_or_default().to_owned();
-        name.push(format!(".before-{entry}"));
+        name.push(format!(".{what}-{entry}"));
         self.path.with_file_name(name)
     }
 
-    /// Writes `after`, unless the file is no longer as it was read. With `fresh` what was there is kept beside
-    /// it first, where only its owner reads it.
-    pub(in crate::commands) fn write(
+    /// Writes `after` with the entry, unless the file is no longer as it was read. What was there before the first
+    /// time is kept beside it, where only its owner reads it; `is_first` says that it surely is.
+    pub(in crate::commands) fn connect(
         &self,
         before: &[u8],
         after: &[u8],
         entry: &str,
-        fresh: bool,
+        is_first: bool,
     ) -> Result<Option<PathBuf>, CliError> {
+        let cannot = |error: io::Error| self.cannot(&error);
         let Some(real) = self.real()? else {
-            create(&self.path, after).map_err(|error| self.cannot(&error))?;
+            create(&self.path, after).map_err(cannot)?;
+            replace_private(&self.mark(entry), &[]).map_err(cannot)?;
             return Ok(None);
         };
-        let mut kept = None;
-        if fresh {
-            let copy = self.copy(entry);
-            replace_private(&copy, before).map_err(|error| self.cannot(&error))?;
-            kept = Some(copy);
+        let (copy, mark) = (self.copy(entry), self.mark(entry));
+        let keeps = is_first || !(copy.exists() || mark.exists());
+        if keeps {
+            replace_private(&copy, before).map_err(cannot)?;
+            let _ = fs::remove_file(mark);
         }
         file::replace(&real, before, after)?;
-        Ok(kept)
+        Ok(keeps.then_some(copy))
     }
 
-    /// What is known of the file before; `None` where no copy was kept.
-    pub(in crate::commands) fn before(&self, entry: &str) -> Result<Option<Vec<u8>>, CliError> {
-        read(&self.copy(entry))
-    }
-
-    /// The copy has served.
-    pub(in crate::commands) fn forget_copy(&self, entry: &str) {
+    /// Writes `after` without the entry, or takes the file away; what was kept of it has served.
+    pub(in crate::commands) fn disconnect(
+        &self,
+        before: &[u8],
+        after: Option<&[u8]>,
+        entry: &str,
+    ) -> Result<(), CliError> {
+        match (after, self.real()?) {
+            (Some(after), Some(real)) => file::replace(&real, before, after)?,
+            (Some(_), None) => {}
+            (None, _) => fs::remove_file(&self.path).map_err(|error| self.cannot(&error))?,
+        }
         let _ = fs::remove_file(self.copy(entry));
+        let _ = fs::remove_file(self.mark(entry));
+        Ok(())
+    }
+
+    /// What is known of the file from before.
+    pub(in crate::commands) fn before(&self, entry: &str) -> Result<Before, CliError> {
+        Ok(match read(&self.copy(entry))? {
+            Some(text) => Before::Text(text),
+            None if self.mark(entry).exists() => Before::Nothing,
+            None => Before::Unknown,
+        })
+    }
+
+    /// Whether others of this machine may read it.
+    pub(in crate::commands) fn is_open_to_others(&self) -> bool {
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt as _;
+            fs::metadata(&self.path).is_ok_and(|metadata| metadata.permissions().mode() & 0o077 != 0)
+        }
+        #[cfg(not(unix))]
+        false
     }
 
     fn real(&self) -> Result<Option<PathBuf>, CliError> {

@@ -20,7 +20,6 @@ operations! {
     "groups.remove" Dangerous Delete "/groups/{group_id}" "groups" "Removes a group and its token; its projects and servers stay"
     OneGroup => |gateway, OneGroup { group_id }| {
         let gone = gateway.0.gate.remove_group(&group_id).await?;
-        gateway.forget_group(&group_id);
         text(&shown(&gone))
     };
     "groups.add" Dangerous Post "/groups/{group_id}/members" "groups" "Puts projects and servers into a group"

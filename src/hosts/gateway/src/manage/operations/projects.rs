@@ -41,9 +41,7 @@ operations! {
     "projects.unregister" Write Delete "/projects/{project_id}" "projects" as "unregister_project"
     "Forgets a registered project; its folder stays as it is (projects unregister)"
     OneProject => |gateway, OneProject { group_id, project_id }| {
-        let gate = &gateway.0.gate;
-        gate.project(&project_id, group_id.as_deref()).await?;
-        let gone = gate.unregister_project(&project_id).await?;
+        let gone = gateway.0.gate.unregister_project(&project_id, group_id.as_deref()).await?;
         text(&json!({"id": gone.id, "name": gone.name, "path": gone.path, "folder": "left as it is"}))
     };
     "projects.of-group" Read Get "/groups/{group_id}/projects" "groups" as "list_group_projects"
