@@ -88,3 +88,25 @@ async fn r41_a_certificate_that_proves_nothing_is_a_hard_error_that_says_why() {
     let (error, heard, _) = beginning_with(named("127.0.0.1"), Some(&trusted), &trusted).await;
     assert!(!matches!(error, LinkError::Certificate { .. }) && heard > 0, "{error:?}");
 }
+
+/// A server that takes no connection: its queue is full, and what comes after is answered by nothing at all.
+#[cfg(target_os = "linux")]
+#[tokio::test(start_paused = true)]
+async fn r35_a_connection_that_nobody_takes_ends_at_its_own_limit() {
+    use socket2::{Domain, Socket, Type};
+    let listener = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    listener.bind(&std::net::SocketAddr::from(([127, 0, 0, 1], 0)).into()).unwrap();
+    listener.listen(0).unwrap();
+    let at = listener.local_addr().unwrap().as_socket().unwrap();
+    let _first = std::net::TcpStream::connect(at).unwrap();
+
+    let address = Address::parse(&format!("http://{at}/mcp?key=canary-query")).unwrap();
+    let limits = Limits { start: Duration::from_secs(60), ..Limits::default() };
+    let (wire, _keeper) = open(&address, Headers::new(), &limits).unwrap();
+    // Nothing else happens: the clock goes on to whatever limit comes first.
+    let begun = tokio::time::Instant::now();
+    let error = BareClient::over(wire).initialize().await.map(drop).unwrap_err();
+    assert!(matches!(&error, LinkError::Unreachable { .. }), "{error:?}");
+    assert_eq!(begun.elapsed().as_secs(), CONNECT_TIME.as_secs());
+    assert!(!format!("{error:?}").contains("canary"));
+}
