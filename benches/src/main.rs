@@ -4,6 +4,7 @@
 //! within one round. Build with `--release`.
 
 mod client;
+mod http;
 mod many;
 mod once;
 mod ours;
@@ -33,6 +34,16 @@ struct Args {
     /// Makes a store in this folder that is ready for `--once ours`, and ends.
     #[arg(long, hide = true)]
     prepare: Option<PathBuf>,
+    /// Measures one endpoint over HTTP that runs already, and prints its calls a second and the median
+    /// time of one call in microseconds.
+    #[arg(long, value_name = "URL")]
+    endpoint: Option<String>,
+    /// How to speak to it.
+    #[arg(long, value_enum, default_value = "session")]
+    talk: http::Talk,
+    /// What its tool `echo` is called there.
+    #[arg(long, default_value = "echo")]
+    tool: String,
     /// One JSON object instead of a table.
     #[arg(long)]
     json: bool,
@@ -69,6 +80,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     if let Some(job) = args.once {
         return runtime.block_on(once::run(&job[0], &job[1], &job[2]));
+    }
+    if let Some(url) = args.endpoint {
+        let measured = runtime.block_on(rows::one_endpoint(&url, args.talk, &args.tool, args.quick));
+        let (rate, time) = measured.map_err(|error| format!("{url}: {error}"))?;
+        #[allow(clippy::print_stdout, reason = "the result of the program")]
+        {
+            println!("{rate:.0} {time:.1}");
+        }
+        return Ok(());
     }
     let rows = runtime.block_on(rows::all(args.quick))?;
     #[allow(clippy::print_stdout, reason = "the result of the program")]

@@ -9,20 +9,29 @@ use crate::{
     ours, rmcp_client,
 };
 
-/// Starts so many servers and lists their tools, all at once: rmcp's time and ours.
-pub(crate) async fn start(server: &str, count: usize) -> Result<(Duration, Duration)> {
+/// Times of rmcp and ours.
+pub(crate) type Times = (Duration, Duration);
+
+/// Starts so many servers and lists their tools, all at once: first those that a person enabled and that are
+/// known, then those that are known to nobody, which end again once they have told their tools.
+pub(crate) async fn start(server: &str, count: usize) -> Result<(Times, Times)> {
     let place = Place::Stdio(vec![server.to_owned()]);
     let begun = Instant::now();
     let clients = try_join_all((0..count).map(|_| rmcp_client::open(&place))).await?;
-    let rmcp = begun.elapsed();
+    let started = begun.elapsed();
     try_join_all(clients.into_iter().map(rmcp_client::Rmcp::close)).await?;
+    let ended = begun.elapsed();
 
     let many = ours::Many::new(&place, count).await?;
     let begun = Instant::now();
     many.list_all().await?;
+    let first = begun.elapsed();
+    let many = many.again().await?;
+    let begun = Instant::now();
+    many.start_all().await?;
     let ours = begun.elapsed();
     many.close().await;
-    Ok((rmcp, ours))
+    Ok(((started, ours), (ended, first)))
 }
 
 /// How long a result over the cap takes to become an error.

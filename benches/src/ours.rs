@@ -175,7 +175,23 @@ impl Many {
         Ok(Self { gate, folder, names })
     }
 
-    /// Starts each and lists its tools, all at once.
+    /// Enables all of them, as somebody does who has seen their tools, and begins anew.
+    pub(crate) async fn again(mut self) -> Result<Self> {
+        for name in &self.names {
+            self.gate.enable(name).await?;
+        }
+        self.gate.close().await;
+        self.gate = gate(&self.folder)?;
+        Ok(self)
+    }
+
+    /// Starts each; a start ends with the list of its tools.
+    pub(crate) async fn start_all(&self) -> Result<()> {
+        futures::future::try_join_all(self.names.iter().map(|name| self.gate.connect(name))).await?;
+        Ok(())
+    }
+
+    /// Starts each, lists its tools and ends it, all at once.
     pub(crate) async fn list_all(&self) -> Result<()> {
         futures::future::try_join_all(self.names.iter().map(|name| self.gate.refresh(name))).await?;
         Ok(())

@@ -9,7 +9,9 @@ use std::{
 use serde_json::{Map, Value, json};
 
 use crate::{
-    client::{Client, Place, Result, many_in_flight, one_in_flight},
+    beside,
+    client::{Place, Result, many_in_flight, one_in_flight},
+    http::{Http, Talk},
     many,
     once::{self, Cost},
     ours, raw, rmcp_client, server, shell,
@@ -37,8 +39,8 @@ impl Drop for HttpServer {
     }
 }
 
-fn http_server() -> Result<(HttpServer, String)> {
-    let mut child = Command::new(server()?).arg("--http").stdout(Stdio::piped()).spawn()?;
+fn http_server(command: &mut Command) -> Result<(HttpServer, String)> {
+    let mut child = command.stdout(Stdio::piped()).spawn()?;
     let output = child.stdout.take().ok_or("no pipe")?;
     let held = HttpServer(child);
     let mut line = String::new();
@@ -77,7 +79,7 @@ pub(crate) async fn all(quick: bool) -> std::result::Result<Vec<Row>, Box<dyn st
     let calls = if quick { 1_000 } else { 10_000 };
     let mut rows = Vec::new();
     let stdio = Place::Stdio(vec![server()?.display().to_string()]);
-    let (_server, url) = http_server().map_err(|error| error.to_string())?;
+    let (_server, url) = http_server(Command::new(server()?).arg("--http")).map_err(|error| error.to_string())?;
     let places = [(stdio, 64, "stdio"), (Place::Http(url), 8, "http")];
     for (place, width, kind) in &places {
         let measured = calling(place, rounds, calls, *width).await.map_err(|error| format!("{kind}: {error}"))?;
@@ -111,13 +113,17 @@ pub(crate) async fn all(quick: bool) -> std::result::Result<Vec<Row>, Box<dyn st
         let costs = (0..rounds).map(|_| measure(&home)).collect::<Result<Vec<_>>>();
         rows.extend(costs_rows(cpu, peak, &costs.map_err(|error| error.to_string())?));
     }
-    rows.extend(endpoint(&home, &places[1].0, rounds, calls).await.map_err(|error| format!("endpoint: {error}"))?);
-    let mut starts = Vec::new();
+    let measured = endpoint(&home, &places[1].0, rounds, calls).await;
+    rows.extend(measured.map_err(|error| format!("endpoint: {error}"))?);
+    let (mut starts, mut firsts) = (Vec::new(), Vec::new());
     for _ in 0..rounds {
-        let (rmcp, ours) = many::start(&server, SERVERS).await.map_err(|error| error.to_string())?;
-        starts.push((None, Some(rmcp.as_secs_f64() * 1e3), ours.as_secs_f64() * 1e3));
+        let (known, first) = many::start(&server, SERVERS).await.map_err(|error| error.to_string())?;
+        for (rows, (rmcp, ours)) in [(&mut starts, known), (&mut firsts, first)] {
+            rows.push((None, Some(rmcp.as_secs_f64() * 1e3), ours.as_secs_f64() * 1e3));
+        }
     }
     rows.push(row("50 servers started, all tools listed", "ms", &starts));
+    rows.push(row("50 new ones listed and ended again", "ms", &firsts));
     let over = many::too_large(&server).await.map_err(|error| error.to_string())?;
     rows.push(row("result over the cap: time to the error", "ms", &[(None, None, over.as_secs_f64() * 1e3)]));
     Ok(rows)
@@ -125,32 +131,56 @@ pub(crate) async fn all(quick: bool) -> std::result::Result<Vec<Row>, Box<dyn st
 
 const SERVERS: usize = 50;
 
-/// The raw client through the endpoint, with the server behind it over stdio, beside the same client that asks the
-/// same server over HTTP directly.
-async fn endpoint(home: &shell::Home, direct: &Place, rounds: usize, calls: usize) -> Result<Vec<Row>> {
+/// The load generator through the endpoint, beside the same asking the same server directly: the cheap one, over
+/// stdio behind the endpoint and over HTTP directly, and an ordinary one, over HTTP in both.
+async fn endpoint(home: &shell::Home, cheap: &Place, rounds: usize, calls: usize) -> Result<Vec<Row>> {
+    let Place::Http(cheap) = cheap else { return Err("not over HTTP".into()) };
+    let (_server, ordinary) = http_server(&mut Command::new(beside("rmcp-server")?))?;
+    home.add("ordinary", &["--url", &ordinary])?;
     let serving = home.serve()?;
-    let clients: [Box<dyn Client>; 2] = [raw::connect(direct).await?, Box::new(raw::of_endpoint(serving.port))];
-    for client in &clients {
-        many_in_flight(&**client, calls / 10, 4).await?;
-    }
+    let ours = format!("http://127.0.0.1:{}/mcp", serving.port);
     let before = serving.memory()?;
-    let (mut latency, mut rate) = (Vec::new(), Vec::new());
-    for _ in 0..rounds {
-        let (mut times, mut rates) = ([0.0; 2], [0.0; 2]);
-        for (at, client) in clients.iter().enumerate() {
-            times[at] = one_in_flight(&**client, calls).await?.as_secs_f64() * 1e6;
-            rates[at] = many_in_flight(&**client, calls, 8).await?;
+    let mut rows = Vec::new();
+    for (direct, talk, tool, time, rate) in [
+        (cheap, Talk::Bare, "bench__echo", "endpoint: call p50, 1 in flight", "endpoint: calls/s, 8 in flight"),
+        (
+            &ordinary,
+            Talk::Stateless,
+            "ordinary__echo",
+            "endpoint, rmcp server: call p50",
+            "endpoint, rmcp server: calls/s, 8",
+        ),
+    ] {
+        let clients = [Http::connect(direct, talk, "echo").await?, Http::connect(&ours, Talk::Stateless, tool).await?];
+        for client in &clients {
+            many_in_flight(client, calls / 10, 4).await?;
         }
-        latency.push((Some(times[0]), None, times[1]));
-        rate.push((Some(rates[0]), None, rates[1]));
+        let (mut latency, mut throughput) = (Vec::new(), Vec::new());
+        for _ in 0..rounds {
+            let (mut times, mut rates) = ([0.0; 2], [0.0; 2]);
+            for (at, client) in clients.iter().enumerate() {
+                times[at] = one_in_flight(client, calls).await?.as_secs_f64() * 1e6;
+                rates[at] = many_in_flight(client, calls, 8).await?;
+            }
+            latency.push((Some(times[0]), None, times[1]));
+            throughput.push((Some(rates[0]), None, rates[1]));
+        }
+        rows.push(row(time, "µs", &latency));
+        rows.push(row(rate, "1/s", &throughput));
     }
     let after = serving.memory()?;
-    Ok(vec![
-        row("endpoint: call p50, 1 in flight", "µs", &latency),
-        row("endpoint: calls/s, 8 in flight", "1/s", &rate),
-        row("endpoint: memory with one server", "MB", &[(None, None, before)]),
-        row("endpoint: memory after these calls", "MB", &[(None, None, after)]),
-    ])
+    rows.push(row("endpoint: memory before any call", "MB", &[(None, None, before)]));
+    rows.push(row("endpoint: memory after these calls", "MB", &[(None, None, after)]));
+    Ok(rows)
+}
+
+/// Calls a second with 8 in flight, and the median time of one call in microseconds.
+pub(crate) async fn one_endpoint(url: &str, talk: Talk, tool: &str, quick: bool) -> Result<(f64, f64)> {
+    let calls = if quick { 400 } else { 4_000 };
+    let client = Http::connect(url, talk, tool).await?;
+    many_in_flight(&client, calls / 10, 4).await?;
+    let time = one_in_flight(&client, calls).await?.as_secs_f64() * 1e6;
+    Ok((many_in_flight(&client, calls, 8).await?, time))
 }
 
 fn costs_rows(cpu: &'static str, peak: &'static str, costs: &[(Cost, Cost)]) -> [Row; 2] {

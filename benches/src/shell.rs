@@ -68,14 +68,19 @@ impl Home {
             bench: std::env::current_exe()?.display().to_string(),
             server: server.to_owned(),
         };
-        home.command(&["add", "bench", "--", server])?;
-        let shown: serde_json::Value = serde_json::from_str(&home.command(&["show", "bench", "--json"])?)?;
-        let fingerprint = shown["fingerprint"].as_str().ok_or("no fingerprint")?.to_owned();
-        home.command(&["trust", "bench", "--fingerprint", &fingerprint])?;
-        home.command(&["tools", "bench", "--refresh", "--enable", "all"])?;
-        home.command(&["enable", "bench"])?;
-        home.command(&["mode", "bench", "allow"])?;
+        home.add("bench", &["--", server])?;
         Ok(home)
+    }
+
+    /// Adds a server, and does everything that a person does once.
+    pub(crate) fn add(&self, name: &str, place: &[&str]) -> Result<()> {
+        self.command(&[&["add", name], place].concat())?;
+        let shown: serde_json::Value = serde_json::from_str(&self.command(&["show", name, "--json"])?)?;
+        let fingerprint = shown["fingerprint"].as_str().ok_or("no fingerprint")?.to_owned();
+        self.command(&["trust", name, "--fingerprint", &fingerprint])?;
+        self.command(&["tools", name, "--refresh", "--enable", "all"])?;
+        self.command(&["enable", name])?;
+        self.command(&["mode", name, "allow"]).map(drop)
     }
 
     fn command(&self, arguments: &[&str]) -> Result<String> {
