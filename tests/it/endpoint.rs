@@ -8,6 +8,7 @@ mod load;
 mod management;
 mod offer;
 mod pipes;
+mod tasks;
 mod told;
 
 use std::sync::Arc;
@@ -111,7 +112,8 @@ impl Endpoint {
     /// A request without session, of the newer era.
     async fn stateless(&self, method: &str, params: Value, capabilities: Value) -> Value {
         let body = newer(method, params, &capabilities);
-        let name = body["params"]["name"].as_str().or(body["params"]["uri"].as_str()).unwrap_or_default().to_owned();
+        let name = ["name", "uri", "taskId"].iter().find_map(|name| body["params"][name].as_str());
+        let name = name.unwrap_or_default().to_owned();
         let headers = [("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", method), ("Mcp-Name", &name)];
         self.post(&headers, &body).await.json()
     }

@@ -252,6 +252,43 @@ async fn s48_streams_end_with_the_right_to_them() {
 }
 
 #[tokio::test]
+async fn s48_calls_end_with_the_right_to_them() {
+    let groups = Groups::new().await;
+    let gate = groups.endpoint.host.gate();
+    let token = groups.tokens[0].clone();
+    let call = async |token: String| {
+        let call = json!({"name": "fake__echo", "arguments": {"text": "x"}});
+        let headers = [
+            ("Authorization", format!("Bearer {token}")),
+            ("MCP-Protocol-Version", "2026-07-28".to_owned()),
+            ("Mcp-Method", "tools/call".to_owned()),
+            ("Mcp-Name", "fake__echo".to_owned()),
+        ];
+        let headers = headers.each_ref().map(|(name, value)| (*name, value.as_str()));
+        let body = newer("tools/call", call, &json!({})).to_string();
+        let message = request("POST", "/groups/web/mcp", groups.endpoint.port, &headers, &body);
+        within(async { http::open(groups.endpoint.port, &message).await.json().await }).await
+    };
+    // The person is being asked, and the right to ask goes.
+    let rotated = async || {
+        groups.endpoint.question().await;
+        gate.rotate_group_token("web").await.unwrap().reveal().to_owned()
+    };
+    let (answer, token) = tokio::join!(call(token), rotated());
+    let removed = async || {
+        groups.endpoint.question().await;
+        gate.remove_group("web").await.unwrap();
+    };
+    let (other, ()) = tokio::join!(call(token), removed());
+    for answer in [answer, other] {
+        let said = answer["error"]["message"].clone();
+        assert!(said.as_str().unwrap_or_default().contains("removed or given another token"), "{said}");
+    }
+    assert!(groups.endpoint.host.gate().questions().open().is_empty());
+    assert!(groups.servers[0].calls().is_empty());
+}
+
+#[tokio::test]
 async fn s48_a_group_forgets_a_project_that_another_one_holds_for_itself_alone() {
     let groups = Groups::new().await;
     let gate = groups.endpoint.host.gate();

@@ -7,12 +7,20 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::time::{Instant, sleep};
 
-use super::{Session, SessionError, client::RequestKind, message::Params, waiter::Waiter};
+use super::{
+    Session, SessionError,
+    client::{RequestKind, TaskStatus},
+    message::Params,
+    waiter::Waiter,
+};
 use crate::{approval::Ticket, limits, raw::RawResult, wire::Outgoing};
 
 /// Bounds of the time between two looks at a task, and what is waited where the server names none.
 const POLL: (Duration, Duration, Duration) =
     (Duration::from_millis(100), Duration::from_secs(30), Duration::from_secs(1));
+
+/// How long a task is waited for at most, however long its server keeps it.
+const LONGEST: Duration = Duration::from_secs(24 * 3600);
 
 /// What a call came to.
 #[derive(Debug)]
@@ -80,6 +88,8 @@ struct Task<'a> {
     status: Cow<'a, str>,
     #[serde(default)]
     status_message: Option<String>,
+    #[serde(default)]
+    ttl_ms: Option<u64>,
     #[serde(default)]
     poll_interval_ms: Option<u64>,
     #[serde(borrow, default)]
@@ -234,7 +244,10 @@ impl Session {
     /// Asks after a task, as often as the server wishes, until it is done. Dropped before, the server is told.
     async fn follow(&self, task: &Task<'_>, waiter: &Waiter) -> Result<RawResult, SessionError> {
         let id = task.task_id.clone().into_owned();
-        let absolute = self.options.limits.absolute;
+        Self::tell(task, waiter);
+        // One that its server keeps for longer may take longer.
+        let kept = Duration::from_millis(task.ttl_ms.unwrap_or(0)).min(LONGEST);
+        let absolute = self.options.limits.absolute.max(kept);
         let ended = self.looks_at(&id, task.poll_interval_ms, waiter);
         let abandoned = Abandoned { session: self, id: &id, done: false };
         match tokio::time::timeout(absolute, ended).await {
@@ -246,6 +259,17 @@ impl Session {
         }
     }
 
+    fn tell(task: &Task<'_>, waiter: &Waiter) {
+        let status = TaskStatus {
+            message: task.status_message.clone(),
+            ttl_ms: task.ttl_ms,
+            poll_interval_ms: task.poll_interval_ms,
+        };
+        if let Some(handler) = &waiter.handler {
+            handler.works(&status);
+        }
+    }
+
     async fn looks_at(&self, id: &str, mut interval: Option<u64>, waiter: &Waiter) -> Result<RawResult, SessionError> {
         let params = Params::default().with("taskId", id);
         loop {
@@ -254,6 +278,7 @@ impl Session {
             let text = self.request("tasks/get", &params, waiter, |message| message.name = Some(id.to_owned())).await?;
             let task: Task<'_> = serde_json::from_str(&text).map_err(|_| SessionError::Unreadable)?;
             interval = task.poll_interval_ms.or(interval);
+            Self::tell(&task, waiter);
             match &*task.status {
                 "completed" => {
                     let result = task.result.ok_or(SessionError::Unreadable)?;

@@ -92,6 +92,17 @@ impl Refusal {
     }
 }
 
+/// A call that became a task of its server, as the server describes it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TaskStatus {
+    /// What it says of where it stands: the server's words, secrets included if it repeats them.
+    pub message: Option<String>,
+    /// How long the server keeps it, in milliseconds since its beginning; nothing where it does not say.
+    pub ttl_ms: Option<u64>,
+    /// How long the server wants to be left alone between two questions, in milliseconds.
+    pub poll_interval_ms: Option<u64>,
+}
+
 /// What a client offers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools, reason = "the capabilities of the specification")]
@@ -188,6 +199,18 @@ pub trait ClientHandler: Debug + Send + Sync {
     /// Whether it can be asked now. Of several requests of one client, one that can is meant.
     fn is_listening(&self) -> bool {
         true
+    }
+
+    /// Whether a server may turn a call of its into a task (SEP-2663), which this session then asks after. Where not,
+    /// the server says that it cannot do without.
+    fn takes_tasks(&self) -> bool {
+        true
+    }
+
+    /// The call that it is for goes on as a task of the server; said at its beginning, and at each look at it. Does
+    /// not block.
+    fn works(&self, task: &TaskStatus) {
+        let _ = task;
     }
 
     /// Whether it answers for every request of its client. One that is known as a client's by its name alone does

@@ -53,6 +53,9 @@ pub(crate) struct Implementation {
     pub(super) version: String,
 }
 
+/// The extension of tasks (SEP-2663).
+const TASKS: &str = "io.modelcontextprotocol/tasks";
+
 impl Era {
     /// One of a server that shook hands.
     pub(super) fn with_handshake(revision: &str, server: ServerInfo) -> Self {
@@ -61,7 +64,7 @@ impl Era {
 
     /// One of a server that is told everything with every request.
     pub(super) fn stateless(revision: &str, offers: Offers, server: ServerInfo) -> Self {
-        let meta = meta(revision, &offers.capabilities());
+        let meta = meta(revision, offers, true);
         Self { revision: revision.into(), stateless: true, meta, offers, server }
     }
 
@@ -85,9 +88,10 @@ impl Era {
             return Cow::Borrowed(&self.meta);
         }
         let (offers, level) = (handler.offers(), handler.log_level());
-        let mut members = match offers == self.offers {
+        let tasks = handler.takes_tasks();
+        let mut members = match offers == self.offers && tasks {
             true => Cow::Borrowed(self.meta.as_str()),
-            false => Cow::Owned(meta(&self.revision, &offers.capabilities())),
+            false => Cow::Owned(meta(&self.revision, offers, tasks)),
         };
         if let Some(level) = level {
             members.to_mut().push_str(&format!(r#","io.modelcontextprotocol/logLevel":"{level}""#));
@@ -100,8 +104,12 @@ impl Era {
     }
 }
 
-/// Who asks, in every request (SEP-2575).
-pub(super) fn meta(revision: &str, capabilities: &serde_json::Value) -> String {
+/// Who asks, in every request (SEP-2575), and whether calls may become tasks (SEP-2663).
+pub(super) fn meta(revision: &str, offers: Offers, tasks: bool) -> String {
+    let mut capabilities = offers.capabilities();
+    if tasks {
+        capabilities["extensions"] = json!({TASKS: {}});
+    }
     let members = json!({
         "io.modelcontextprotocol/protocolVersion": revision,
         "io.modelcontextprotocol/clientInfo": client_info(),

@@ -148,7 +148,7 @@ async fn discover_once(peer: &Arc<Peer>, offers: Offers) -> Result<Discovered, S
     struct Discovery {
         supported_versions: Vec<String>,
     }
-    let meta = era::meta(era::STATELESS, &offers.capabilities());
+    let meta = era::meta(era::STATELESS, offers, true);
     let compose = |id| peer.compose_stateless(id, "server/discover", era::STATELESS, &meta);
     let answer = match ask(peer, compose).await? {
         Ok(answer) => answer,

@@ -290,10 +290,11 @@ impl Incoming {
 
     /// Tells the server that nobody asks after a task any more.
     pub(super) fn abandon(&self, peer: &Arc<Peer>, task: &str) {
-        let (sender, params) = (peer.clone(), Params::default().with("taskId", task));
+        let (sender, task, params) = (peer.clone(), task.to_owned(), Params::default().with("taskId", task));
         self.behind(peer, Some(limits::SEND_BEHIND_TIME), async move {
             let Some(mut pending) = sender.ask() else { return };
-            let message = sender.compose(pending.id(), "tasks/cancel", &params);
+            let mut message = sender.compose(pending.id(), "tasks/cancel", &params);
+            message.name = Some(task);
             if sender.send(message).await.is_ok() {
                 let _ = pending.answer().await;
             }

@@ -38,7 +38,7 @@ pub(crate) use calls::Continuation;
 pub use calls::{CallOutcome, InputRequired};
 #[cfg(any(test, feature = "mocks"))]
 pub use client::MockClientHandler;
-pub use client::{ClientHandler, Offers, Refusal, Refusing, RequestKind, ServerRequest};
+pub use client::{ClientHandler, Offers, Refusal, Refusing, RequestKind, ServerRequest, TaskStatus};
 pub use error::{Cause, Ended, SessionError, Step};
 pub use handshake::Lifecycle;
 pub use incoming::{ListKind, SessionEvent};

@@ -66,7 +66,7 @@ impl Changes {
 
     async fn look(&self, endpoint: &Endpoint) {
         if endpoint.is_over().await {
-            self.counts.send_if_modified(|counts| !std::mem::replace(&mut counts.over, true));
+            endpoint.end();
             return;
         }
         // What cannot be read is no change.
@@ -88,6 +88,20 @@ impl Changes {
                 counts.prompts += more.prompts;
             });
         }
+    }
+
+    /// Nobody has a right to the endpoint any more.
+    pub(crate) fn end(&self) {
+        self.counts.send_if_modified(|counts| !std::mem::replace(&mut counts.over, true));
+    }
+
+    /// Completes once nobody has a right to the endpoint any more, and begins to look for that only after a
+    /// while: most requests are answered by then.
+    pub(crate) async fn over(self: &Arc<Self>, endpoint: &Arc<Endpoint>) {
+        tokio::time::sleep(LOOK).await;
+        let mut counts = self.listen(endpoint).await;
+        // The sender is held by what is waited with.
+        let _ = counts.wait_for(|counts| counts.over).await;
     }
 
     /// Whether nobody listens any more; then the next one begins anew.

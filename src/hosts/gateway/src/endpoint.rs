@@ -10,7 +10,7 @@ use portcullis::{Gate, GateError, session::Pace};
 
 use crate::{
     changes::Changes,
-    mcp::suspended::Suspended,
+    mcp::{suspended::Suspended, tasks::Tasks},
     offer::{Offer, Shown},
     own::{self, OwnTool},
     routes::{Gateway, Inner},
@@ -73,6 +73,8 @@ pub(crate) struct Endpoint {
     pub(crate) offer: Offer,
     pub(crate) options: EndpointOptions,
     pub(crate) suspended: Suspended,
+    /// Calls that go on as tasks.
+    pub(crate) tasks: Tasks,
     /// How often servers may ask its clients.
     pub(crate) pace: Pace,
     pub(crate) changes: Arc<Changes>,
@@ -93,6 +95,7 @@ impl Endpoint {
             of,
             options,
             suspended: Suspended::default(),
+            tasks: Tasks::default(),
             pace: Pace::new(ASKED, ASKED_WITHIN),
             changes: Arc::default(),
             hasher: RandomState::new(),
@@ -117,6 +120,26 @@ impl Endpoint {
             // A store that cannot be read for a moment ends nothing.
             Err(_) => false,
         }
+    }
+
+    /// Nobody has a right to it any more: what goes on for its clients is taken back.
+    pub(crate) fn end(&self) {
+        self.suspended.end();
+        self.tasks.end();
+        self.changes.end();
+    }
+
+    /// Completes once nobody has a right to it any more; never where that cannot be.
+    pub(crate) async fn over(self: &Arc<Self>) {
+        match self.of {
+            Of::Group { .. } => self.changes.over(self).await,
+            Of::All | Of::Server(_) => std::future::pending().await,
+        }
+    }
+
+    /// Whether it shows one server under its own names.
+    pub(crate) fn is_of_one_server(&self) -> bool {
+        matches!(self.of, Of::Server(_))
     }
 
     /// The group that it is for.

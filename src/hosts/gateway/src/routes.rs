@@ -3,7 +3,7 @@
 use std::{
     collections::HashMap,
     fmt::Debug,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use axum::{
@@ -181,15 +181,34 @@ impl Gateway {
 
     /// The endpoint of a group, if `token` opens it. Sessions that another token opened are not there any more.
     async fn group(&self, id: &str, token: &str) -> Option<Arc<Served>> {
-        let group = self.0.gate.open_group(id, token).await.ok().flatten()?;
+        let group = self.0.gate.open_group(id, token).await.ok().flatten();
+        let Some(group) = group else {
+            let known = self.of_groups().get(id).cloned();
+            if let Some(served) = known
+                && served.endpoint.is_over().await
+            {
+                served.endpoint.end();
+                let mut known = self.of_groups();
+                if known.get(id).is_some_and(|other| Arc::ptr_eq(other, &served)) {
+                    known.remove(id);
+                }
+            }
+            return None;
+        };
         let of = Of::Group { id: group.id, token: group.token };
-        let mut known = self.0.of_groups.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.of_groups();
         if let Some(served) = known.get(id).filter(|served| served.endpoint.of == of) {
             return Some(served.clone());
         }
         let served = Arc::new(Served::new(self.endpoint(of)));
-        known.insert(id.to_owned(), served.clone());
+        if let Some(old) = known.insert(id.to_owned(), served.clone()) {
+            old.endpoint.end();
+        }
         Some(served)
+    }
+
+    fn of_groups(&self) -> MutexGuard<'_, HashMap<String, Arc<Served>>> {
+        self.0.of_groups.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

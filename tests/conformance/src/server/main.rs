@@ -7,6 +7,7 @@
 mod content;
 mod prompts;
 mod resources;
+mod tasks;
 mod tools;
 
 use std::{
@@ -28,6 +29,8 @@ use serde_json::{Value, json};
 enum Failure {
     /// An error of JSON-RPC.
     Rpc(i64, String),
+    /// The client lacks these capabilities.
+    Needs(Value),
     /// The client is asked first: under these keys, by these methods, with these parameters.
     Asks(Vec<(&'static str, &'static str, Value)>),
 }
@@ -42,6 +45,7 @@ struct Server {
     /// Whether the tool and the prompt that come and go are away.
     tool_away: AtomicBool,
     prompt_away: AtomicBool,
+    tasks: tasks::Tasks,
 }
 
 /// One request.
@@ -96,12 +100,16 @@ impl Request<'_> {
     }
 
     fn carry_out(self, method: &str) -> Result<Value, Failure> {
-        let capabilities = json!({
+        let mut capabilities = json!({
             "tools": {"listChanged": true}, "prompts": {"listChanged": true},
             "resources": {"subscribe": !self.server.newer}, "completions": {}, "logging": {},
         });
         let info = json!({"name": "conformance-server", "version": env!("CARGO_PKG_VERSION")});
+        if self.server.newer {
+            capabilities["extensions"] = json!({tasks::EXTENSION: {}});
+        }
         match method {
+            "tasks/get" | "tasks/update" | "tasks/cancel" if self.server.newer => tasks::asked(self, method),
             "server/discover" if self.server.newer => Ok(json!({
                 "supportedVersions": ["2026-07-28"], "capabilities": capabilities, "ttlMs": 0, "cacheScope": "private",
                 "_meta": {"io.modelcontextprotocol/serverInfo": info},
@@ -132,12 +140,16 @@ impl Request<'_> {
     fn answer(self, method: &str, id: &Value) -> Value {
         let (member, value) = match self.carry_out(method) {
             Ok(mut result) => {
-                if self.server.newer {
+                if self.server.newer && result.get("resultType").is_none() {
                     result["resultType"] = "complete".into();
                 }
                 ("result", result)
             }
             Err(Failure::Rpc(code, text)) => ("error", json!({"code": code, "message": text})),
+            Err(Failure::Needs(capabilities)) => {
+                let data = json!({"requiredCapabilities": capabilities});
+                ("error", json!({"code": -32_021, "message": "the client lacks what is needed", "data": data}))
+            }
             Err(Failure::Asks(asked)) => {
                 let requests: serde_json::Map<_, _> = asked
                     .into_iter()

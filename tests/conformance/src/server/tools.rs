@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::{
     Failure, Request, Server,
     content::{audio, embedded, form, image, sampling, text},
+    tasks,
 };
 
 /// What the suite gives a tool that works for a while.
@@ -57,6 +58,9 @@ pub(crate) fn list(server: &Server) -> Value {
     if !server.tool_away.load(Ordering::Relaxed) {
         tools.push(tool(GOES, json!({"type": "object"})));
     }
+    if server.newer {
+        tools.extend(tasks::tools());
+    }
     tools.into()
 }
 
@@ -86,6 +90,11 @@ fn schema_2020_12() -> Value {
 pub(crate) fn call(request: Request<'_>) -> Result<Value, Failure> {
     let Request { server, params } = request;
     let name = params["name"].as_str().unwrap_or_default();
+    if server.newer
+        && let Some(called) = tasks::call(request, name)
+    {
+        return called;
+    }
     let argument = |name: &str| params["arguments"][name].as_str().unwrap_or_default();
     let content = match name {
         "test_simple_text" | "json_schema_2020_12_tool" | "test_x_mcp_header" | GOES => {

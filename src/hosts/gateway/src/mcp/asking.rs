@@ -97,6 +97,10 @@ impl ClientHandler for AsksClient {
     fn answers_for_all(&self) -> bool {
         !self.client.stateless
     }
+
+    fn takes_tasks(&self) -> bool {
+        self.client.may_become_a_task()
+    }
 }
 
 #[async_trait]

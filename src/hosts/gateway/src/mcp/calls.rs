@@ -155,7 +155,7 @@ async fn wanted(
     let token = extras.meta.and_then(|meta| meta.progress_token).map(|token| token.get().to_owned());
     let offers = client.offers();
     let asks = offers.elicitation_form || offers.elicitation_url || offers.sampling || offers.roots;
-    if !client.stateless || !asks {
+    if !client.stateless || !(asks || client.takes_tasks()) {
         if client.stateless {
             client.set_log_level(log_level);
         }

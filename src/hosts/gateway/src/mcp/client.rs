@@ -32,6 +32,8 @@ pub(crate) struct Identity {
     pub(crate) name: String,
     pub(crate) version: String,
     pub(crate) offers: Offers,
+    /// Whether its calls may become tasks (SEP-2663).
+    pub(crate) tasks: bool,
 }
 
 impl Identity {
@@ -49,6 +51,7 @@ impl Identity {
             elicitation: Option<Elicitation>,
             sampling: Option<Value>,
             roots: Option<Value>,
+            extensions: serde_json::Map<String, Value>,
         }
         #[derive(Deserialize, Default)]
         #[serde(default)]
@@ -60,6 +63,7 @@ impl Identity {
         let capabilities: Capabilities =
             capabilities.and_then(|text| serde_json::from_str(text.get()).ok()).unwrap_or_default();
         let short = |text: String| text.chars().filter(|c| !c.is_control()).take(NAME_LENGTH).collect::<String>();
+        let tasks = capabilities.extensions.get(super::tasks::EXTENSION).is_some_and(Value::is_object);
         let elicitation = capabilities.elicitation;
         Self {
             name: short(info.name),
@@ -71,6 +75,7 @@ impl Identity {
                 sampling: capabilities.sampling.is_some(),
                 roots: capabilities.roots.is_some(),
             },
+            tasks,
         }
     }
 }
@@ -143,6 +148,17 @@ impl Client {
 
     pub(crate) fn offers(&self) -> Offers {
         self.identity().map(|identity| identity.offers).unwrap_or_default()
+    }
+
+    /// Whether a call of its may become a task of its own.
+    pub(crate) fn takes_tasks(&self) -> bool {
+        self.stateless && self.identity().is_some_and(|identity| identity.tasks)
+    }
+
+    /// Whether a server may make a task of a call of its: we ask after it for whoever does not, but in front of one
+    /// server alone the client speaks for itself.
+    pub(crate) fn may_become_a_task(&self) -> bool {
+        self.takes_tasks() || !self.endpoint.is_of_one_server()
     }
 
     pub(crate) fn log_level(&self) -> Option<LogLevel> {

@@ -13,6 +13,7 @@ use super::{
     message::RpcError,
     revisions,
     subscriptions::Subscriptions,
+    tasks,
 };
 use crate::offer::of_gate;
 
@@ -37,6 +38,9 @@ pub(crate) async fn request(
         "prompts/get" => return calls::get_prompt(client, params, on).await,
         "completion/complete" => return complete(client, params).await,
         "server/discover" if client.stateless => discovered(),
+        "tasks/get" | "tasks/update" | "tasks/cancel" if client.stateless => {
+            return tasks::request(client, method, params);
+        }
         _ if client.stateless => return Err(RpcError::method_not_found(method)),
         "initialize" => return initialize(client, params),
         "ping" => return Ok("{}".to_owned()),
@@ -78,7 +82,11 @@ fn capabilities(stateless: bool) -> Value {
     if !stateless {
         resources["subscribe"] = true.into();
     }
-    json!({"tools": {"listChanged": true}, "resources": resources, "prompts": {"listChanged": true}, "completions": {}, "logging": {}})
+    let mut capabilities = json!({"tools": {"listChanged": true}, "resources": resources, "prompts": {"listChanged": true}, "completions": {}, "logging": {}});
+    if stateless {
+        capabilities["extensions"] = json!({tasks::EXTENSION: {}});
+    }
+    capabilities
 }
 
 const INSTRUCTIONS: &str = "The tools of several servers, behind one gate: a person may be asked before a call happens. \

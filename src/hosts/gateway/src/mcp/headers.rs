@@ -35,6 +35,8 @@ struct Params<'a> {
     name: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     uri: Option<Cow<'a, str>>,
+    #[serde(borrow, default, rename = "taskId")]
+    task: Option<Cow<'a, str>>,
 }
 
 /// How a request is to be read.
@@ -87,12 +89,13 @@ pub(crate) fn era(headers: &HeaderMap, method: &str, params: Option<&RawValue>) 
     let named = match method {
         "tools/call" | "prompts/get" => params.name,
         "resources/read" => params.uri,
+        "tasks/get" | "tasks/update" | "tasks/cancel" => params.task,
         _ => None,
     };
     if let Some(named) = named
         && header_of(headers, NAME)?.and_then(decoded).as_deref() != Some(&*named)
     {
-        return Err(mismatch("`Mcp-Name` is the name or the address that the request is about"));
+        return Err(mismatch("`Mcp-Name` is the name, the address or the task that the request is about"));
     }
     Ok(Era::Stateless(identity))
 }

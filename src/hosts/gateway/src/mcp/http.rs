@@ -9,7 +9,6 @@ use std::{
 };
 
 use axum::{body::Body, response::Response};
-use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use bytes::Bytes;
 use futures::stream;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -65,9 +64,7 @@ impl HttpSessions {
     }
 
     fn add(&self, client: Arc<Client>) -> Option<String> {
-        let mut id = [0; 24];
-        getrandom::fill(&mut id).ok()?;
-        let id = BASE64_URL_SAFE_NO_PAD.encode(id);
+        let id = super::unguessable().ok()?;
         let mut sessions = self.lock();
         sessions.retain(|_, kept| kept.used.elapsed() < KEPT);
         if sessions.len() >= SESSIONS
@@ -261,7 +258,7 @@ async fn answered(client: Arc<Client>, id: &str, method: &str, params: Option<&R
     streamed(first, told, work)
 }
 
-/// A request, unless the client takes it back.
+/// A request, unless the client takes it back or loses its right to the endpoint.
 pub(crate) async fn carried(
     client: &Arc<Client>,
     id: &str,
@@ -273,6 +270,11 @@ pub(crate) async fn carried(
     tokio::select! {
         biased;
         Ok(()) = cancelled => Err(RpcError::new(RpcError::CANCELLED, "you took the request back")),
+        () = client.endpoint.over() => {
+            let why = "the group was removed or given another token while this was under way; ask the person for \
+                       the new one";
+            Err(RpcError::new(RpcError::INVALID_REQUEST, why))
+        }
         result = dispatch::request(client, method, params, on) => result,
     }
 }

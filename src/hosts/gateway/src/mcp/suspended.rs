@@ -8,15 +8,14 @@ use std::{
     collections::BTreeMap,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicBool, Ordering},
     },
     time::Duration,
 };
 
-use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use portcullis::{
     async_trait,
-    session::{ClientHandler, LogLevel, Offers, Refusal, RequestKind, ServerRequest},
+    session::{ClientHandler, LogLevel, Offers, Refusal, RequestKind, ServerRequest, TaskStatus},
 };
 use serde_json::{Value, json, value::RawValue};
 use tokio::{
@@ -29,6 +28,7 @@ use super::{
     asking::{self, Missed, ProgressToken, Puts},
     client::Client,
     message::RpcError,
+    tasks, unguessable,
 };
 
 /// How long a client may take for its answers.
@@ -40,44 +40,101 @@ const GATHER: Duration = Duration::from_millis(20);
 
 /// What a request under way says.
 #[derive(Debug)]
-enum Event {
-    Asks(ServerRequest, oneshot::Sender<Result<String, Refusal>>),
+pub(super) enum Event {
+    Asks(ServerRequest, Answered),
+    /// It goes on as a task of its server.
+    Works(TaskStatus),
     Done(Result<String, RpcError>),
 }
 
-/// A request under way, in a task of its own that ends with it.
+type Answered = oneshot::Sender<Result<String, Refusal>>;
+
+/// A request under way, and what comes of it.
 #[derive(Debug)]
 struct Running {
     events: mpsc::Receiver<Event>,
     /// Messages for the client, on whichever stream it waits.
     told: mpsc::Receiver<String>,
-    task: JoinHandle<()>,
-    open: BTreeMap<String, (ServerRequest, oneshot::Sender<Result<String, Refusal>>)>,
+    work: Work,
     /// What the request was.
     about: String,
-    count: u64,
     listening: Arc<AtomicBool>,
+    progress: ProgressToken,
+    /// Gives it up, if it waits for too long.
+    expires: Option<Aborts>,
+}
+
+/// What is done for a request, in a task of this process that ends with it, and what its server wants to know.
+#[derive(Debug)]
+pub(super) struct Work {
+    _task: Aborts,
+    open: BTreeMap<String, (ServerRequest, Answered)>,
+    count: u64,
     /// What the client said before it was asked.
     answers: Answers,
     client: Arc<Client>,
-    progress: ProgressToken,
-    /// Gives it up, if it waits for too long.
-    expires: Option<JoinHandle<()>>,
 }
 
-impl Drop for Running {
+/// A task of this process that ends when nobody wants it any more.
+#[derive(Debug)]
+pub(super) struct Aborts(JoinHandle<()>);
+
+impl Aborts {
+    pub(super) fn spawn(work: impl Future<Output = ()> + Send + 'static) -> Self {
+        Self(tokio::spawn(work))
+    }
+}
+
+impl Drop for Aborts {
     fn drop(&mut self) {
-        self.task.abort();
-        self.wakes();
+        self.0.abort();
+    }
+}
+
+impl Work {
+    /// Has something asked, unless the client said it already; whether it is open.
+    pub(super) fn ask(&mut self, request: ServerRequest, answer: Answered) -> bool {
+        self.count += 1;
+        let key = request.key.clone().filter(|key| !self.open.contains_key(key));
+        let key = key.unwrap_or_else(|| format!("q{}", self.count));
+        match self.answers.remove(&key) {
+            Some(known) => drop(answer.send(Ok(known))),
+            None => drop(self.open.insert(key, (request, answer))),
+        }
+        self.is_asking()
+    }
+
+    /// Hands over answers. Those to what was not asked are nobody's.
+    pub(super) fn answer(&mut self, answers: Answers) {
+        for (key, response) in answers {
+            if let Some((_, answer)) = self.open.remove(&key) {
+                let _ = answer.send(Ok(response));
+            }
+        }
+    }
+
+    pub(super) fn is_asking(&self) -> bool {
+        !self.open.is_empty()
+    }
+
+    /// What is open, as a client is told.
+    pub(super) fn requests(&self) -> Value {
+        let requests = self.open.iter().map(|(key, (request, _))| {
+            let params: Value = serde_json::from_str(&asking::labelled(request)).unwrap_or_default();
+            (key.clone(), json!({"method": request.kind.method(), "params": params}))
+        });
+        Value::Object(requests.collect())
+    }
+
+    pub(super) fn client(&self) -> &Arc<Client> {
+        &self.client
     }
 }
 
 impl Running {
-    /// It does not wait any more.
-    fn wakes(&mut self) {
-        if let Some(expires) = self.expires.take() {
-            expires.abort();
-        }
+    /// From here on the client asks after it. Nobody is told of progress any more.
+    fn becomes_a_task(self, status: &TaskStatus) -> Result<String, RpcError> {
+        tasks::begin(self.work, self.events, status)
     }
 }
 
@@ -123,6 +180,15 @@ impl ClientHandler for Suspends {
     // Clients of this era are known by their names alone.
     fn answers_for_all(&self) -> bool {
         false
+    }
+
+    fn takes_tasks(&self) -> bool {
+        self.client.may_become_a_task()
+    }
+
+    fn works(&self, task: &TaskStatus) {
+        // What does not fit is said again with the next look.
+        let _ = self.events.try_send(Event::Works(task.clone()));
     }
 }
 
@@ -172,12 +238,17 @@ pub(crate) fn answers(responses: Option<&RawValue>) -> Result<Answers, RpcError>
 #[derive(Debug, Default)]
 pub(crate) struct Suspended {
     waiting: Arc<Mutex<BTreeMap<String, Running>>>,
-    next: AtomicU64,
 }
 
 impl Suspended {
     fn waiting(&self) -> MutexGuard<'_, BTreeMap<String, Running>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives up all that wait.
+    pub(crate) fn end(&self) {
+        let ended = std::mem::take(&mut *self.waiting());
+        drop(ended);
     }
 
     /// Begins a request that may have to ask; `about` tells it from every other. What `answers` knows already is
@@ -208,24 +279,13 @@ impl Suspended {
         client.set_log_level(put.log_level);
         progress.set(put.token);
         let work = work(progress.clone(), tell, Arc::new(asks));
-        let task = tokio::spawn(async move {
+        let task = Aborts::spawn(async move {
             let done = work.await;
             // An error means that nobody waits.
             let _ = events.send(Event::Done(done)).await;
         });
-        let running = Running {
-            events: received,
-            told,
-            task,
-            open: BTreeMap::new(),
-            about,
-            count: 0,
-            listening,
-            answers: put.answers,
-            client: client.clone(),
-            progress,
-            expires: None,
-        };
+        let work = Work { _task: task, open: BTreeMap::new(), count: 0, answers: put.answers, client: client.clone() };
+        let running = Running { events: received, told, work, about, listening, progress, expires: None };
         self.follow(running, on).await
     }
 
@@ -246,19 +306,14 @@ impl Suspended {
             }
             waiting.remove(state).ok_or_else(unknown)?
         };
-        running.wakes();
-        running.client.set_log_level(put.log_level);
+        running.expires = None;
+        running.work.client.set_log_level(put.log_level);
         running.progress.set(put.token);
-        // Answers to what was not asked are nobody's.
-        for (key, response) in put.answers {
-            if let Some((_, answer)) = running.open.remove(&key) {
-                let _ = answer.send(Ok(response));
-            }
+        running.work.answer(put.answers);
+        if running.work.is_asking() {
+            return self.keep(running);
         }
-        if running.open.is_empty() {
-            return self.follow(running, on).await;
-        }
-        self.keep(running)
+        self.follow(running, on).await
     }
 
     /// Until it is done or asks something.
@@ -287,15 +342,13 @@ impl Suspended {
                     return result;
                 }
                 Event::Asks(request, answer) => {
-                    running.count += 1;
-                    let key = request.key.clone().filter(|key| !running.open.contains_key(key));
-                    let key = key.unwrap_or_else(|| format!("q{}", running.count));
-                    match running.answers.remove(&key) {
-                        Some(known) => drop(answer.send(Ok(known))),
-                        None => {
-                            running.open.insert(key, (request, answer));
-                            until.get_or_insert_with(|| Instant::now() + GATHER);
-                        }
+                    if running.work.ask(request, answer) {
+                        until.get_or_insert_with(|| Instant::now() + GATHER);
+                    }
+                }
+                Event::Works(status) => {
+                    if running.work.client.takes_tasks() && running.work.client.endpoint.tasks.has_room() {
+                        return running.becomes_a_task(&status);
                     }
                 }
             }
@@ -304,18 +357,8 @@ impl Suspended {
 
     /// Keeps it for the answers, and says what is wanted.
     fn keep(&self, mut running: Running) -> Result<String, RpcError> {
-        let mut token = [0; 24];
-        getrandom::fill(&mut token)
-            .map_err(|_| RpcError::new(RpcError::INTERNAL, "the operating system gave no random numbers"))?;
-        let state = format!("{}.{}", BASE64_URL_SAFE_NO_PAD.encode(token), self.next.fetch_add(1, Ordering::Relaxed));
-        let requests: serde_json::Map<String, Value> = running
-            .open
-            .iter()
-            .map(|(key, (request, _))| {
-                let params: Value = serde_json::from_str(&asking::labelled(request)).unwrap_or_default();
-                (key.clone(), json!({"method": request.kind.method(), "params": params}))
-            })
-            .collect();
+        let state = unguessable()?;
+        let requests = running.work.requests();
         let result = json!({"resultType": "input_required", "inputRequests": requests, "requestState": state});
         running.listening.store(false, Ordering::Relaxed);
         let mut waiting = self.waiting();
@@ -323,7 +366,7 @@ impl Suspended {
             return Err(RpcError::new(RpcError::INTERNAL, format!("{WAITING} requests wait for answers already")));
         }
         let (all, key) = (Arc::downgrade(&self.waiting), state.clone());
-        running.expires = Some(tokio::spawn(async move {
+        running.expires = Some(Aborts::spawn(async move {
             tokio::time::sleep(WAITS).await;
             if let Some(waiting) = all.upgrade() {
                 let expired = waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
