@@ -99,7 +99,8 @@ pub(super) fn read(path: &Path, limit: u64) -> Result<Found, StoreError> {
     if metadata.len() > limit {
         return Err(too_large());
     }
-    let mut bytes = Vec::new();
+    // Room for all of it at once; what grew meanwhile is read all the same.
+    let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or_default() + 1);
     let file = File::open(&real).map_err(failed)?;
     io::Read::read_to_end(&mut io::Read::take(file, limit + 1), &mut bytes).map_err(failed)?;
     if bytes.len() as u64 > limit {

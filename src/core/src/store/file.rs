@@ -17,7 +17,7 @@
 use std::{
     fs, io,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
     time::{Duration, SystemTime},
 };
 
@@ -52,13 +52,23 @@ pub struct FileStore {
     disk: Arc<dyn Disk>,
     wait: Duration,
     seen_state: Seen<[Stamp; 2], Arc<State>>,
+    /// What was verified last: the same bytes under the same key are the same state.
+    verified: Mutex<Option<Verified>>,
 }
 
 /// What lies on the disk, and the bytes it was read from.
 struct OnDisk {
-    state: State,
-    bytes: Option<Vec<u8>>,
+    state: Arc<State>,
+    bytes: Option<Arc<Vec<u8>>>,
     real: PathBuf,
+}
+
+/// A state, and what it was made of.
+#[derive(Debug)]
+struct Verified {
+    bytes: Arc<Vec<u8>>,
+    key: Option<StoreKey>,
+    state: Arc<State>,
 }
 
 impl FileStore {
@@ -92,6 +102,7 @@ impl FileStore {
             disk: Arc::new(LocalDisk),
             wait: LOCK_WAIT,
             seen_state: Seen::default(),
+            verified: Mutex::default(),
         }
     }
 
@@ -157,19 +168,36 @@ impl FileStore {
         match disk::read(&path, STATE_BYTES)? {
             Found::Nothing => {
                 let id = key.map(wire::store_id).unwrap_or_default();
-                Ok(OnDisk { state: State { id, ..State::default() }, bytes: None, real: path })
+                Ok(OnDisk { state: State { id, ..State::default() }.into(), bytes: None, real: path })
             }
             Found::File { real, bytes } => {
                 disk::close_to_others(&real);
-                let state = wire::decode(&bytes, key).map_err(|problem| StoreError::Unusable { path, problem })?;
+                let (bytes, state) =
+                    self.decode(bytes, key).map_err(|problem| StoreError::Unusable { path, problem })?;
                 Ok(OnDisk { state, bytes: Some(bytes), real })
             }
         }
     }
 
+    /// What these bytes say. Right after a change the file is read again and again, since its stamp is not to be
+    /// relied on yet; to verify each seal of it again would take a hundred times as long.
+    fn decode(&self, bytes: Vec<u8>, key: Option<&StoreKey>) -> Result<(Arc<Vec<u8>>, Arc<State>), String> {
+        let mut verified = self.verified.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = verified.as_ref()
+            && known.key.as_ref().map(StoreKey::bytes) == key.map(StoreKey::bytes)
+            && *known.bytes == bytes
+        {
+            return Ok((known.bytes.clone(), known.state.clone()));
+        }
+        let state = Arc::new(wire::decode(&bytes, key)?);
+        let bytes = Arc::new(bytes);
+        *verified = Some(Verified { bytes: bytes.clone(), key: key.cloned(), state: state.clone() });
+        Ok((bytes, state))
+    }
+
     fn write(&self, kept: &OnDisk, mut state: State, key: &StoreKey) -> Result<State, StoreError> {
         if state.says_the_same(&kept.state) {
-            return Ok(kept.state.clone());
+            return Ok(State::clone(&kept.state));
         }
         state.settle(&kept.state, key);
         let bytes = wire::encode(&state, key);
@@ -183,7 +211,7 @@ impl FileStore {
                 ),
             });
         }
-        disk::replace(&*self.disk, &kept.real, &bytes, kept.bytes.as_deref())?;
+        disk::replace(&*self.disk, &kept.real, &bytes, kept.bytes.as_deref().map(Vec::as_slice))?;
         Ok(state)
     }
 }
@@ -208,9 +236,9 @@ impl StateStore for FileStore {
         let kept = self.read(key.as_ref())?;
         if key.is_none() && kept.bytes.is_some() {
             // The key is made before the first state: another host may just have made both.
-            return Ok(self.read(self.keys.known().await?.as_ref())?.state.into());
+            return Ok(self.read(self.keys.known().await?.as_ref())?.state);
         }
-        let state = Arc::new(kept.state);
+        let state = kept.state;
         if let Some(stamps) = stamps {
             self.seen_state.keep(stamps, now, &state);
         }
@@ -221,7 +249,7 @@ impl StateStore for FileStore {
         let lock = self.lock().await?;
         let key = self.keys.under(&lock, &*self.disk).await?;
         let kept = self.read(Some(&key))?;
-        let mut state = kept.state.clone();
+        let mut state = State::clone(&kept.state);
         change(&mut state).map_err(|_| StoreError::Refused)?;
         self.write(&kept, state, &key)
     }

@@ -9,6 +9,7 @@ use std::{
     convert::Infallible,
     fs,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use serde_json::{Value, json};
@@ -371,6 +372,26 @@ async fn s20_a_rewritten_store_gains_nothing() {
         assert_eq!(saved.distrusted, Vec::<String>::new());
         assert_eq!(StateStore::load(&store).await.unwrap().runtime(name), &Runtime::default(), "{number}");
     }
+}
+
+/// Right after a change the store reads again whatever its stamp says, and relies on what it verified before.
+#[tokio::test]
+async fn s20_what_was_verified_under_one_key_holds_under_no_other() {
+    let (_home, store) = in_folder();
+    filled(&store).await;
+    let before = StateStore::load(&store).await.unwrap();
+    assert!(before.runtime.values().any(|runtime| runtime.trust.is_some()));
+    assert!(Arc::ptr_eq(&before, &StateStore::load(&store).await.unwrap()), "it was verified twice");
+    let key = fs::read_to_string(store.key_path()).unwrap();
+
+    fs::write(store.key_path(), format!("{}\n", hex(&[7; 32]))).unwrap();
+    let fresh = StateStore::load(&FileStore::open(store.folder())).await;
+    let other = StateStore::load(&store).await;
+    assert_eq!(format!("{other:?}"), format!("{fresh:?}"));
+    assert!(other.is_err() || other.unwrap().runtime.values().all(|runtime| runtime.trust.is_none()));
+
+    fs::write(store.key_path(), key).unwrap();
+    assert_eq!(StateStore::load(&store).await.unwrap(), before);
 }
 
 #[tokio::test]

@@ -144,18 +144,21 @@ struct Stat {
 
 impl Stat {
     fn of(id: i32) -> Option<Self> {
-        Self::parse(&fs::read(format!("/proc/{id}/stat")).ok()?)
+        // The system makes the whole line for one reading, and it is shorter than this.
+        let mut line = [0; 1024];
+        let length = fs::File::open(format!("/proc/{id}/stat")).ok()?.read(&mut line).ok()?;
+        Self::parse(&line[..length])
     }
 
     /// The name stands in parentheses and may hold anything, parentheses and spaces included.
     fn parse(text: &[u8]) -> Option<Self> {
         let after = text.iter().rposition(|byte| *byte == b')')? + 1;
-        let fields: Vec<&str> = std::str::from_utf8(&text[after..]).ok()?.split_ascii_whitespace().collect();
+        let mut fields = std::str::from_utf8(&text[after..]).ok()?.split_ascii_whitespace();
         Some(Self {
-            state: fields.first()?.bytes().next()?,
-            parent: fields.get(1)?.parse().ok()?,
-            group: fields.get(2)?.parse().ok()?,
-            start: fields.get(19)?.parse().ok()?,
+            state: fields.next()?.bytes().next()?,
+            parent: fields.next()?.parse().ok()?,
+            group: fields.next()?.parse().ok()?,
+            start: fields.nth(16)?.parse().ok()?,
         })
     }
 
