@@ -2,6 +2,8 @@
 //! request as bytes, the answer as JSON, whatever its framing. It is the floor for HTTP rows and the client
 //! of every endpoint row, so that they differ in what answers alone.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use futures::{FutureExt, future::BoxFuture};
 use serde_json::{Value, json};
 use tokio::{
@@ -36,6 +38,8 @@ pub(crate) struct Http {
     headers: String,
     /// What goes with each request of the revision without sessions.
     meta: Option<Value>,
+    /// The id of the next request: within a session no two may be under way with one.
+    next: AtomicU64,
     idle: Mutex<Vec<BufReader<TcpStream>>>,
 }
 
@@ -51,6 +55,7 @@ impl Http {
             tool: tool.to_owned(),
             headers: String::new(),
             meta: None,
+            next: AtomicU64::new(1),
             idle: Mutex::default(),
         };
         match talk {
@@ -81,7 +86,8 @@ impl Http {
         if let Some(meta) = &self.meta {
             params["_meta"] = meta.clone();
         }
-        Ok(json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).to_string())
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        Ok(json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}).to_string())
     }
 
     async fn shake_hands(&mut self) -> Result<()> {
