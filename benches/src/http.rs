@@ -2,7 +2,10 @@
 //! request as bytes, the answer as JSON, whatever its framing. It is the floor for HTTP rows and the client
 //! of every endpoint row, so that they differ in what answers alone.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::{
+    sync::atomic::{AtomicU64, Ordering},
+    time::{Duration, Instant},
+};
 
 use futures::{FutureExt, future::BoxFuture};
 use serde_json::{Value, json};
@@ -13,6 +16,9 @@ use tokio::{
 };
 
 use crate::client::{ARGUMENTS, Client, Result};
+
+/// How long a connection that nobody uses is still used again; the first servers close it after five seconds.
+const KEPT: Duration = Duration::from_secs(3);
 
 /// How it speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -40,7 +46,7 @@ pub(crate) struct Http {
     meta: Option<Value>,
     /// The id of the next request: within a session no two may be under way with one.
     next: AtomicU64,
-    idle: Mutex<Vec<BufReader<TcpStream>>>,
+    idle: Mutex<Vec<(Instant, BufReader<TcpStream>)>>,
 }
 
 impl Http {
@@ -108,7 +114,8 @@ impl Http {
     }
 
     async fn stream(&self) -> Result<BufReader<TcpStream>> {
-        if let Some(stream) = self.idle.lock().await.pop() {
+        let kept = self.idle.lock().await.pop();
+        if let Some((_, stream)) = kept.filter(|(since, _)| since.elapsed() < KEPT) {
             return Ok(stream);
         }
         let stream = TcpStream::connect(&self.address).await?;
@@ -128,7 +135,7 @@ impl Http {
         stream.write_all(request.as_bytes()).await?;
         let answer = Answer::read(&mut stream).await?;
         if answer.stays {
-            self.idle.lock().await.push(stream);
+            self.idle.lock().await.push((Instant::now(), stream));
         }
         Ok(answer)
     }

@@ -8,8 +8,9 @@ use std::{
     sync::OnceLock,
 };
 
-const INITIALIZE: &str =
-    r#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"raw","version":"0"}}"#;
+const INITIALIZE: &str = r#""capabilities":{"tools":{}},"serverInfo":{"name":"raw","version":"0"}}"#;
+/// Revisions that some clients insist on.
+const OLDER: [&str; 3] = ["2024-11-05", "2025-03-26", "2025-06-18"];
 const ECHO: &str = r#"{"content":[{"type":"text","text":"hello world, this is a short echo payload"}]}"#;
 const TOOLS: &str = r#"{"tools":[{"name":"echo","description":"Says it again","inputSchema":{"type":"object","properties":{"text":{"type":"string"}}}},{"name":"big","inputSchema":{"type":"object"}}]}"#;
 const BIG_BYTES: usize = 15 << 20;
@@ -45,7 +46,10 @@ impl Answers {
     fn answer(&self, line: &str) -> Option<String> {
         let id = after(line, "\"id\":")?;
         let result = match after(line, "\"method\":")? {
-            "\"initialize\"" => INITIALIZE,
+            "\"initialize\"" => {
+                let revision = OLDER.into_iter().find(|older| line.contains(older)).unwrap_or("2025-11-25");
+                &format!(r#"{{"protocolVersion":"{revision}",{INITIALIZE}"#)
+            }
             "\"tools/list\"" => &self.tools,
             "\"tools/call\"" if line.contains("\"name\":\"big\"") => self.big(),
             "\"tools/call\"" => ECHO,
