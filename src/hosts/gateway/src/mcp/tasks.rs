@@ -163,6 +163,8 @@ pub(super) fn begin(work: Work, events: mpsc::Receiver<Event>, status: &TaskStat
             drop(expired);
         }
     });
+    // Held until it stands there: what happens at once on another thread would be noted nowhere.
+    let mut tasks = locked(&all);
     let (weak, key) = (Arc::downgrade(&all), id.clone());
     let follows = Aborts::spawn(async move {
         let mut events = events;
@@ -185,7 +187,8 @@ pub(super) fn begin(work: Work, events: mpsc::Receiver<Event>, status: &TaskStat
     };
     task.message = said(&task, status);
     let created = task.described(&id, "task").to_string();
-    locked(&all).insert(id, task);
+    tasks.insert(id, task);
+    drop(tasks);
     Ok(created)
 }
 
